@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 GO ?= $(shell command -v go || echo /usr/local/go/bin/go)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-SOURCES := go.mod go.sum $(shell find cmd internal -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name 'kernel.config' -o -name 'known.txt' -o -path '*/dataset/profiles/*.json' \) -print)
+SOURCES := go.mod go.sum $(shell find cmd internal -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path '*/dataset/profiles/*.json' \) -print)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 # As long for every version: where programs and data lie in a guest's memory has
 # a part in what its kernel does, and so in figures that repeat to the last bit.

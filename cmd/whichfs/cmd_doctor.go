@@ -148,6 +148,13 @@ func labFindings(a *shell) []finding {
 		f.note = "without it: the first run builds it in half a minute and downloads about 300 MB"
 	}
 	out = append(out, f)
+	kernels, err := lab.FromSource()
+	if err != nil {
+		out = append(out, finding{name: "kernels from source", note: err.Error()})
+	}
+	for _, k := range kernels {
+		out = append(out, finding{name: "kernel " + k.Release, ok: true, note: k.Root})
+	}
 	ok, why := qemu.KVM(a.ctx)
 	f = finding{name: "KVM", ok: true, note: "works: guests run at this machine's speed"}
 	if !ok {

@@ -8,6 +8,7 @@ import (
 
 	"whichfs/internal/app"
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/kernelsource"
 	"whichfs/internal/host/lab/module"
 	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
@@ -22,17 +23,18 @@ type labCmd struct {
 	Build  labBuildCmd  `cmd:"" help:"Build kernel and root image; needs no root. Does nothing if they exist."`
 	Module labModuleCmd `cmd:"" help:"Build a kernel module from its source for a kernel of the lab; --module takes its name from then on."`
 	Shell  labShellCmd  `cmd:"" help:"Open a shell in a guest with storage attached; the guest ends with the shell."`
-	List   labListCmd   `cmd:"" help:"List the root images, the kernels of the virtual lab and the modules."`
+	List   labListCmd   `cmd:"" help:"List the root images, the kernels built from source, those of the virtual lab, and the modules."`
 	Clean  labCleanCmd  `cmd:"" help:"Remove kernels, root images and modules."`
 }
 
 type labBuildCmd struct {
-	Arch     string   `help:"Architecture of the guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
-	Force    bool     `help:"Rebuild even if the image exists; with --virtual, the kernel."`
-	Kernels  []string `sep:"," help:"Also prepare these kernels for booting from filesystems, given by version prefix: 6.1,6.12." placeholder:"LIST"`
-	Virtual  bool     `help:"Also build the kernel of the virtual lab: Linux as a program of this host, compiled from Debian's source."`
-	Counting bool     `help:"With --virtual: build the kernel that counts what its processor does, for runs with --cpu."`
-	Kernel   string   `help:"Series of the virtual lab's kernel: 6.1, or one of Debian's backports (default: 6.1)." placeholder:"SERIES"`
+	Arch         string   `help:"Architecture of the guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Force        bool     `help:"Rebuild even if the image exists; with --virtual or --kernel-source, the kernel."`
+	Kernels      []string `sep:"," help:"Also prepare these kernels for booting from filesystems, given by version prefix: 6.1,6.12." placeholder:"LIST"`
+	Virtual      bool     `help:"Also build the kernel of the virtual lab: Linux as a program of this host, compiled from Debian's source."`
+	Counting     bool     `help:"With --virtual: build the kernel that counts what its processor does, for runs with --cpu."`
+	Kernel       string   `help:"Series of the virtual lab's kernel: 6.1, or one of Debian's backports (default: 6.1)." placeholder:"SERIES"`
+	KernelSource string   `help:"Also build a kernel from the source in this directory, which is only read; --kernel takes its release from then on." placeholder:"DIR"`
 }
 
 func (c *labBuildCmd) Run(a *shell) error {
@@ -45,6 +47,14 @@ func (c *labBuildCmd) Run(a *shell) error {
 		return result.Refuse("add --virtual", "--counting is a kernel of the virtual lab")
 	case c.Kernel != "" && !c.Virtual:
 		return result.Refuse("add --virtual; --kernels prepares kernels for booting from filesystems", "--kernel is the kernel of the virtual lab")
+	case c.KernelSource != "" && c.Virtual:
+		return result.Refuse("leave out --virtual", "--kernel-source builds kernels for guests by wall clock: that of the virtual lab needs patches, each for a series")
+	case c.KernelSource != "" && arch.Foreign():
+		return result.Refuse("leave out --arch", "--kernel-source builds kernels of this host's architecture, not %s", arch.Name)
+	case c.KernelSource != "":
+		if err := kernelsource.Check(c.KernelSource); err != nil { // before the image is fetched
+			return err
+		}
 	case c.Virtual && arch.Foreign():
 		return result.Refuse("leave out --arch", "the virtual lab has this host's architecture, not %s", arch.Name)
 	case c.Virtual:
@@ -56,8 +66,13 @@ func (c *labBuildCmd) Run(a *shell) error {
 			return err
 		}
 	}
-	if err := c.image(a, arch, c.Force && !c.Virtual); err != nil {
+	if err := c.image(a, arch, c.Force && !c.Virtual && c.KernelSource == ""); err != nil {
 		return err
+	}
+	if c.KernelSource != "" {
+		if err := c.fromSource(a); err != nil {
+			return err
+		}
 	}
 	if c.Virtual {
 		if err := c.virtual(a); err != nil {
@@ -122,6 +137,29 @@ func (c *labBuildCmd) virtual(a *shell) error {
 	return err
 }
 
+// fromSource builds a kernel from a user's source, or reports that it exists.
+func (c *labBuildCmd) fromSource(a *shell) error {
+	k, built, err := kernelsource.Build(a.ctx, c.KernelSource, c.Force, a.note)
+	if err != nil {
+		return err
+	}
+	if !built {
+		_, err := fmt.Fprintf(a.stdout, "Kernel %s is already built from this source: %s\n", k.Release, k.Root)
+		return err
+	}
+	a.note("checking that a guest starts with it")
+	s, err := qemu.New(qemu.Options{Progress: a.note}).Start(a.ctx, machine.Spec{Storage: "disk:16M", Kernel: k.Release})
+	if err != nil {
+		return result.Also(err, "the kernel is kept: "+k.Root)
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "Built kernel %s in %.0f s (%.0f s of processor time): %s; --kernel %s gives it to guests\n",
+		k.Release, k.Made.Seconds, k.Made.Processor, k.Root, k.Release)
+	return err
+}
+
 type labModuleCmd struct {
 	Name   string `arg:"" help:"The module: yaffs2, for instance."`
 	Source string `required:"" help:"Directory with the source, as published or with a Kbuild of your own; it is only read." placeholder:"DIR"`
@@ -155,6 +193,7 @@ func (c *labModuleCmd) Run(a *shell) error {
 type labShellCmd struct {
 	Storage string   `help:"Storage to attach." default:"disk:1G"`
 	Arch    string   `help:"Architecture of the guest: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Kernel  string   `help:"Kernel of the guest by version, as for whichfs run." placeholder:"VERSION"`
 	Module  []string `sep:"none" help:"Kernel module to take along: the path of a .ko file, or the name of one that whichfs lab module has built; in the guest it is in /root. Repeatable." placeholder:"MODULE"`
 }
 
@@ -164,7 +203,7 @@ func (c *labShellCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
-	return m.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch, Modules: files})
+	return m.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch, Kernel: c.Kernel, Modules: files})
 }
 
 type labListCmd struct{}
@@ -178,6 +217,10 @@ func (labListCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
+	own, err := lab.FromSource()
+	if err != nil {
+		return err
+	}
 	modules, err := module.All()
 	if err != nil {
 		return err
@@ -185,10 +228,26 @@ func (labListCmd) Run(a *shell) error {
 	if err := listImages(a.stdout, images); err != nil {
 		return err
 	}
+	if err := listFromSource(a.stdout, own); err != nil {
+		return err
+	}
 	if err := listKernels(a.stdout, kernels); err != nil {
 		return err
 	}
 	return listModules(a.stdout, modules)
+}
+
+func listFromSource(w io.Writer, kernels []lab.Kernel) error {
+	if len(kernels) == 0 {
+		return nil
+	}
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "\nKERNEL\tSOURCE\tBUILT\tSIZE\tDIRECTORY")
+	for _, k := range kernels {
+		m := k.Made
+		fmt.Fprintf(out, "%s\t%s\t%s, in %.0f s\t%s\t%s\n", k.Release, m.Source, m.Built.Format("2006-01-02"), m.Seconds, units.Value(float64(k.Size()), "B"), k.Root)
+	}
+	return out.Flush()
 }
 
 func listKernels(w io.Writer, kernels []virtual.Kernel) error {

@@ -106,6 +106,8 @@ func (fs Filesystem) Tried() string {
 		return "raw flash, images alone"
 	case fs.Raw:
 		return "raw flash, not tried"
+	case fs.NotMainline != "":
+		return "not tried"
 	}
 	source, _, _ := strings.Cut(fs.Facts.Source, ")")
 	_, with, _ := strings.Cut(source, "(")

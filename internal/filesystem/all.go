@@ -14,6 +14,7 @@ var All = []Filesystem{
 	Ext4(),
 	Xfs(),
 	Btrfs(),
+	Bcachefs(),
 	F2fs(),
 	Nilfs2(),
 	Jfs(),
@@ -28,6 +29,7 @@ var All = []Filesystem{
 	Logfs(),
 	Squashfs(),
 	Erofs(),
+	Cramfs(),
 }
 
 // ByName finds a filesystem by its name.
@@ -39,6 +41,9 @@ func ByName(name string) (Filesystem, bool) {
 	}
 	return Filesystem{}, false
 }
+
+// Rare reports whether Debian's kernels lack its driver, whatever their series.
+func (fs Filesystem) Rare() bool { return fs.NotMainline != "" || fs.NotDebian != "" }
 
 // Names returns the names of all filesystems, in the order of All.
 func Names() []string {

@@ -47,6 +47,8 @@ type Filesystem struct {
 	// NotMainline says since when, or that, Linux itself lacks it, for drivers that must be built
 	// separately; "" for all others.
 	NotMainline string
+	// NotDebian says that Debian's kernels lack it although Linux has it; "" for all others.
+	NotDebian string
 	// Kbuild are the files, by path, that a copy of the driver's own source needs before the
 	// kernel's makefiles make the module in it; read returns a file of the source, "" if there is
 	// none. nil: the source has them all.
@@ -170,6 +172,8 @@ type Lacks struct {
 	Name func(name string) bool
 	// MaxFile is the size limit of a file in bytes; 0: none that matters.
 	MaxFile int64
+	// MaxImage is the size limit of an image, compressed as it is, in bytes; 0: none that matters.
+	MaxImage int64
 }
 
 // Holds names what a filesystem preserves of a tree of Linux files: of symlinks, owners, groups,

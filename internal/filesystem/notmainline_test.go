@@ -59,6 +59,30 @@ func TestVerifyLogfs(t *testing.T) {
 	states(t, parse(t, "logfs -s 17"), seen, map[string]result.OptionState{"-s 17": result.Unverified})
 }
 
+func TestVerifyBcachefs(t *testing.T) {
+	super := make([]byte, 256)
+	copy(super[24:], "\xc6\x85\x73\xf6\x66\xce\x90\xa9")
+	copy(super[56:], "\xc0\xff\xee\x00\x00\x00\x40\x00\x80\x00\x00\x00\x00\x00\x00\x01")
+	copy(super[72:], "lab")
+	super[120] = 8
+	seen := Evidence{Mount: []string{"rw", "relatime", "compression=lz4", "nocow"}, Device: "vda", Read: func(at int64, _ int) ([]byte, error) {
+		if at != 4096 {
+			t.Errorf("reads at %d", at)
+		}
+		return super, nil
+	}}
+	c := parse(t, "bcachefs -L lab --uuid=C0FFEE00-0000-4000-8000-000000000001 --block_size=512 --compression=lz4 --nocow --data_checksum=xxhash -f -o noatime")
+	states(t, c, seen, map[string]result.OptionState{
+		"-L lab": result.InForce, "--uuid=C0FFEE00-0000-4000-8000-000000000001": result.InForce, "--block_size=512": result.Altered,
+		"--compression=lz4": result.InForce, "--nocow": result.InForce, "--data_checksum=xxhash": result.Unverified, "-f": result.Unverified, "-o noatime": result.Ignored,
+	})
+	if p := c.Properties(); !p.Compression.Has || p.Checksums.Has || !p.MetaChecksums.Has {
+		t.Errorf("%+v", p)
+	}
+	super[24] = 0
+	states(t, parse(t, "bcachefs -L lab"), seen, map[string]result.OptionState{"-L lab": result.Unverified})
+}
+
 func states(t *testing.T, c Candidate, seen Evidence, want map[string]result.OptionState) {
 	t.Helper()
 	got := c.Filesystem().Verify(c, seen)

@@ -66,10 +66,13 @@ func (a Arch) packed() bool { return a.GOARCH != "amd64" }
 // kernelFile is the name of the file that QEMU boots.
 func (a Arch) kernelFile() string {
 	if a.packed() {
-		return "vmlinuz"
+		return packedFile
 	}
 	return "vmlinux"
 }
+
+// packedFile is the name of a kernel that decompresses itself.
+const packedFile = "vmlinuz"
 
 // archOf returns the architecture that a manifest names.
 func archOf(goarch string) Arch {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"whichfs/internal/result"
 	"whichfs/internal/sys/cache"
@@ -36,6 +37,19 @@ type Offer struct {
 	Own bool `json:"own"`
 	// Arch is GOARCH; empty in the files of older versions: amd64.
 	Arch string `json:"arch,omitempty"`
+	// Made is set if the kernel was built from a user's source, and Package is empty then.
+	Made *Made `json:"made,omitempty"`
+}
+
+// Made says how a kernel was built from a user's source.
+type Made struct {
+	Source string `json:"source"` // directory, absolute
+	// Digest is of all that the kernel is built from: source and configuration.
+	Digest    string    `json:"digest"`
+	Compiler  string    `json:"compiler"`
+	Built     time.Time `json:"built"`
+	Seconds   float64   `json:"seconds"`   // that the build took
+	Processor float64   `json:"processor"` // s, of compiling
 }
 
 // Series is the prefix of the version that users write: "6.12".
@@ -90,8 +104,12 @@ func FindKernel(ctx context.Context, a Arch, asked string) (Offer, error) {
 		list = append(list, k.Offer)
 	}
 	for _, o := range list {
-		if !slices.Contains(have, o.Series()) {
-			have = append(have, o.Series())
+		name := o.Series()
+		if o.Made != nil { // there may be several of a series
+			name = o.Release
+		}
+		if !slices.Contains(have, name) {
+			have = append(have, name)
 		}
 	}
 	f := result.Refuse("choose one of those", "the lab has no kernel %q; it has %s", asked, strings.Join(have, ", "))
@@ -218,7 +236,7 @@ func (o Offer) arch() Arch {
 }
 
 // keptKernels returns the cached kernels of an architecture that do not come
-// from an image, newest first.
+// from an image: Debian's, newest first, and then those of users' sources.
 func keptKernels(a Arch) ([]Kernel, error) {
 	home, err := Home()
 	if err != nil {
@@ -237,9 +255,23 @@ func keptKernels(a Arch) ([]Kernel, error) {
 			kept = append(kept, k)
 		}
 	}
-	slices.SortFunc(kept, func(a, b Kernel) int { return -CompareVersions(a.Release, b.Release) })
+	slices.SortFunc(kept, func(a, b Kernel) int {
+		if byUser := a.Made != nil; byUser != (b.Made != nil) {
+			return map[bool]int{true: 1, false: -1}[byUser]
+		}
+		return -CompareVersions(a.Release, b.Release)
+	})
 	return kept, nil
 }
+
+// FromSource lists the kernels that were built from users' sources, newest version first.
+func FromSource() ([]Kernel, error) {
+	kept, err := keptKernels(Native())
+	return slices.DeleteFunc(kept, func(k Kernel) bool { return k.Made == nil }), err
+}
+
+// Size is the space that the kernel takes on the disk, in bytes.
+func (k Kernel) Size() int64 { return Used(k.Root) }
 
 // openKernel reads a kernel's directory.
 func openKernel(dir string) (Kernel, error) {
@@ -252,6 +284,9 @@ func openKernel(dir string) (Kernel, error) {
 		return k, err
 	}
 	k.File = filepath.Join(dir, k.arch().kernelFile())
+	if _, err := os.Stat(k.File); err != nil {
+		k.File = filepath.Join(dir, packedFile)
+	}
 	for _, needed := range []string{k.File, filepath.Join(k.modules(), "modules.dep")} {
 		if _, err := os.Stat(needed); err != nil {
 			return k, err

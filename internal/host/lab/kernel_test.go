@@ -3,6 +3,7 @@ package lab
 import (
 	"archive/tar"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -330,6 +331,74 @@ func TestUnder(t *testing.T) {
 	}
 	if _, _, err := image.Under(t.Context(), k, nil); err == nil || !strings.Contains(err.Error(), "kernel 6.12.43+deb12-amd64: the kernel has no module virtio_blk") {
 		t.Errorf("without a module that it needs: %v", err)
+	}
+}
+
+// For a kernel without EROFS, root image and modules are SquashFS.
+func TestUnderWithoutErofs(t *testing.T) {
+	stage(t)
+	image, err := Build(t.Context(), Native(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := FetchKernel(t.Context(), Native(), "6.12", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtin := "kernel/crypto/crc32c_generic.ko\nkernel/virtio_pci.ko\nkernel/virtio_blk.ko\nkernel/virtio_console.ko\nkernel/overlay.ko\nkernel/squashfs.ko\n"
+	for name, text := range map[string]string{"modules.dep": "", "modules.builtin": builtin} {
+		if err := os.WriteFile(filepath.Join(k.modules(), name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		with, modules, err := image.Under(t.Context(), k, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, tree := range map[string]string{with.Root: "lib usr", modules: "kernel modules.builtin modules.dep"} {
+			if text, err := os.ReadFile(path); err != nil || string(text) != "squashfs of "+tree || !strings.HasSuffix(path, ".squashfs") {
+				t.Errorf("%s: %q, %v", path, text, err)
+			}
+		}
+		t.Setenv("PATH", t.TempDir()) // a second time they are there
+	}
+}
+
+// Of the kernels with a version Debian's are meant first, and then those of users' sources, newest first.
+func TestUsersKernels(t *testing.T) {
+	stage(t)
+	home, unlock, err := Locked(t.Context(), kernelsFolder, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	for release, o := range map[string]Offer{
+		"6.12.43+deb12-amd64": {Package: "linux-image-6.12.43+deb12-amd64"}, "6.12.99-01234567": {Made: &Made{Digest: "a"}}, "6.12.9-76543210": {Made: &Made{Digest: "b"}},
+	} {
+		o.Release, o.Arch = release, Native().GOARCH
+		text, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"kernel.json": string(text), "vmlinux": "kernel", "lib/modules/" + release + "/modules.dep": ""} {
+			path := filepath.Join(home, release, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for asked, release := range map[string]string{"6.12": "6.12.43+deb12-amd64", "6.12.9": "6.12.9-76543210", "6.12.99-01234567": "6.12.99-01234567"} {
+		if o, err := FindKernel(t.Context(), Native(), asked); err != nil || o.Release != release {
+			t.Errorf("%s: %+v, %v", asked, o, err)
+		}
+	}
+	_, err = FindKernel(t.Context(), Native(), "4.9")
+	if err == nil || !strings.Contains(err.Error(), "6.12.99-01234567, 6.12.9-76543210") {
+		t.Errorf("%v", err)
+	}
+	if all, err := FromSource(); err != nil || len(all) != 2 || all[0].Release != "6.12.99-01234567" {
+		t.Errorf("%+v, %v", all, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"whichfs/internal/sys/cache"
 	"whichfs/internal/sys/command"
 )
 
@@ -49,6 +50,11 @@ func (o Offer) unpack(ctx context.Context, image Image, dir string, progress fun
 	if err := get(ctx, dir, progress); err != nil {
 		return err
 	}
+	return o.complete(ctx, dir)
+}
+
+// complete makes the rest of a kernel in dir, which has its modules and what QEMU boots.
+func (o Offer) complete(ctx context.Context, dir string) error {
 	if err := uncompress(ctx, filepath.Join(dir, "lib/modules", o.Release)); err != nil {
 		return err
 	}
@@ -67,6 +73,32 @@ func (o Offer) unpack(ctx context.Context, image Image, dir string, progress fun
 		return err
 	}
 	return Sync(dir)
+}
+
+// Keep takes a kernel that was built from a user's source: dir has its modules, in lib/modules, and image is
+// its bzImage. The caller holds the lock of Locked.
+func (o Offer) Keep(ctx context.Context, dir, image string) (Kernel, error) {
+	for _, link := range []string{"build", "source"} { // to where it was built
+		if err := os.Remove(filepath.Join(dir, "lib/modules", o.Release, link)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Kernel{}, err
+		}
+	}
+	err := o.arch().writeKernel(ctx, image, filepath.Join(dir, o.arch().kernelFile()))
+	if errors.Is(err, errNoEntry) { // before Linux 5.0: QEMU starts it as a boot loader does
+		err = os.Rename(image, filepath.Join(dir, packedFile))
+	}
+	if err := errors.Join(err, o.complete(ctx, dir)); err != nil {
+		return Kernel{}, err
+	}
+	home, err := cache.Sub(filepath.Join(folder, kernelsFolder))
+	if err != nil {
+		return Kernel{}, err
+	}
+	at := filepath.Join(home, o.dir(Image{}))
+	if err := errors.Join(os.RemoveAll(at), os.Rename(dir, at)); err != nil {
+		return Kernel{}, err
+	}
+	return openKernel(at)
 }
 
 // fromNetwork fetches the kernel's package.

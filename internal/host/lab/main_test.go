@@ -26,6 +26,7 @@ var cast = players.Players{
 	"apt-cache":          playAptCache,
 	"dpkg-deb":           playDpkgDeb,
 	"fsck.erofs":         playFsck,
+	"mksquashfs":         playMksquashfs,
 	"apt-config":         func(string) int { fmt.Print("Acquire::http::Proxy \"http://proxy:3142\";\n"); return 0 },
 }
 
@@ -40,6 +41,19 @@ func stage(t *testing.T) string {
 	retryPause = 0
 	t.Cleanup(func() { retryPause = before })
 	return dir
+}
+
+// playMksquashfs writes the names at the top of a tree.
+func playMksquashfs(string) int {
+	entries, err := os.ReadDir(os.Args[1])
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if err != nil || os.WriteFile(os.Args[2], []byte("squashfs of "+strings.Join(names, " ")), 0o644) != nil {
+		return 1
+	}
+	return 0
 }
 
 // playMmdebstrap records its arguments, fails as many times as the file "fail"

@@ -1,12 +1,19 @@
 package lab
 
 import (
+	_ "embed"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
 )
+
+// KernelConfig is the configuration of kernels that the lab compiles, but for their machine.
+//
+//go:embed kernel.config
+var KernelConfig string
 
 // MakeEnvironment is that of the kernel's makefiles: what they print into the
 // kernel is the same everywhere, and settings that are meant for other kernels,
@@ -43,4 +50,44 @@ func MakeFailure(err error, messages, what, hint string) *result.Failure {
 		f.Reason = fmt.Sprintf("%s cannot be built: %s failed: %s", what, m[1], f.Console[0])
 	}
 	return f
+}
+
+// CompilerCache are arguments of make that use ccache, if there is one.
+func CompilerCache() []string {
+	if _, err := command.Look("ccache"); err != nil {
+		return nil
+	}
+	return []string{"CC=ccache gcc", "HOSTCC=ccache gcc"}
+}
+
+// Vanished lists the lines of the wanted configuration that are not in force.
+// An option that the configuration does not mention is not set.
+func Vanished(wanted, got string) (lines []string) {
+	have := map[string]bool{}
+	for line := range strings.Lines(got) {
+		have[strings.TrimSpace(line)] = true
+		name, _, _ := strings.Cut(line, "=")
+		have[name] = true
+	}
+	for line := range strings.Lines(wanted) {
+		line = strings.TrimSpace(line)
+		if name, unset := strings.CutSuffix(line, " is not set"); unset {
+			if have[strings.TrimPrefix(name, "# ")] {
+				lines = append(lines, line)
+			}
+		} else if strings.HasPrefix(line, "CONFIG_") && !have[line] {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// CompilerOf is the compiler that a configuration names.
+func CompilerOf(config string) string {
+	for line := range strings.Lines(config) {
+		if text, ok := strings.CutPrefix(line, "CONFIG_CC_VERSION_TEXT="); ok {
+			return strings.Trim(strings.TrimSpace(text), `"`)
+		}
+	}
+	return ""
 }

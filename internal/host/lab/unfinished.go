@@ -2,9 +2,12 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"whichfs/internal/sys/cache"
 )
@@ -33,6 +36,25 @@ func Unfinished() []string {
 	}
 	unlock()
 	return all
+}
+
+// Busy locks the directory of a build that outlives whichfs: a compiler of a killed one may still be writing
+// there. Every program of a build holds the lock, too: it inherits the file, which the caller closes.
+func Busy(ctx context.Context, dir string, progress func(string)) (*os.File, error) {
+	path := filepath.Join(dir, "busy")
+	free, err := cache.LockContext(ctx, path, func() { progress("waiting for the last programs of the interrupted build") })
+	if err != nil {
+		return nil, err
+	}
+	free()
+	busy, err := os.OpenFile(path, os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(busy.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), busy.Close())
+	}
+	return busy, nil
 }
 
 // RemoveUnfinished removes one of them.

@@ -31,7 +31,10 @@ const (
 // mostKernel far exceeds the size of any kernel without its modules, in bytes.
 const mostKernel = 1 << 30
 
-var errNoKernel = errors.New("not a bzImage")
+var (
+	errNoKernel = errors.New("not a bzImage")
+	errNoEntry  = errors.New("the kernel has no PVH entry, so QEMU cannot start it")
+)
 
 // payload extracts the compressed kernel from a bzImage.
 func payload(image []byte) ([]byte, error) {
@@ -145,5 +148,5 @@ func checkPVH(kernel []byte) error {
 			notes = notes[size:]
 		}
 	}
-	return errors.New("the kernel has no PVH entry, so QEMU cannot start it")
+	return errNoEntry
 }

@@ -262,7 +262,7 @@ func (d *data) otherCandidates(q Question, use string, sc *score, s sieve) []Cha
 		}
 	}
 	for _, name := range filesystem.Names() {
-		if c := (filesystem.Candidate{FS: name}); !types[name] && meets(c) {
+		if c := (filesystem.Candidate{FS: name}); !types[name] && !c.Filesystem().Rare() && meets(c) {
 			untried = append(untried, c)
 		}
 	}

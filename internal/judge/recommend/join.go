@@ -262,7 +262,7 @@ func (d *data) gather(runs []verdict.Judged) {
 // filesystem as its tools make it by default, and the first candidates of the
 // studies. Those for raw flash alone are left out: most users have storage with
 // a controller, where these cannot be used, and a run on raw flash brings its
-// own.
+// own; and those whose driver few kernels have.
 func known() []filesystem.Candidate {
 	var list []filesystem.Candidate
 	add := func(c filesystem.Candidate) {
@@ -271,7 +271,9 @@ func known() []filesystem.Candidate {
 		}
 	}
 	for _, name := range filesystem.Names() {
-		add(filesystem.Candidate{FS: name})
+		if c := (filesystem.Candidate{FS: name}); !c.Filesystem().Rare() {
+			add(c)
+		}
 	}
 	for _, st := range study.All {
 		for _, line := range st.Scales["quick"].Candidates {

@@ -12,7 +12,7 @@ func Elc2015Abilities() Study {
 	var all []string
 	for _, fs := range filesystem.All {
 		c := filesystem.Candidate{FS: fs.Name}
-		if most, _ := fs.MaxSize(c); !fs.Raw && most >= e15MemorySize {
+		if most, _ := fs.MaxSize(c); !fs.Raw && fs.NotMainline == "" && most >= e15MemorySize {
 			all = append(all, fs.Name)
 		}
 	}

@@ -203,15 +203,19 @@ func install(t filesystem.Tool, inGuest bool) string {
 
 // noDriver says why the kernel has no driver, and where to get one.
 func (a *Agent) noDriver(fs filesystem.Filesystem) (reason, hint string) {
+	const own = "whichfs lab build --kernel-source DIR builds a kernel of your own that has it"
 	reason = "this kernel has no driver for " + fs.Title
-	if fs.NotMainline == "" {
+	switch {
+	case fs.NotDebian != "":
+		return reason + " (" + fs.NotDebian + ")", "use --clock virtual, whose kernel has it; " + own
+	case fs.NotMainline == "":
 		return reason, "use a kernel with module " + fs.Module + "; Debian's linux-image packages have it, and the lab runs one of them"
 	}
 	hint = "--module " + fs.Module + ".ko"
 	if a.modules != nil {
 		hint += ", built for kernel " + filepath.Base(a.modules.Dir)
 	}
-	hint += "; whichfs lab module " + fs.Module + " --source DIR builds it for the lab's kernel, and --module " + fs.Module + " names it from then on"
+	hint += "; whichfs lab module " + fs.Module + " --source DIR builds it for the lab's kernel, and --module " + fs.Module + " names it from then on; " + own
 	return reason + " (" + fs.NotMainline + ")", hint
 }
 

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,24 @@ func (env *Env) paged(err error) error {
 	return result.Fail(result.Unsupported, hint, "blocks of %s are larger than this kernel's pages of %s: %s", units.Size(size), units.Size(page), f.Reason)
 }
 
+const smallerTree = "use --quick, or another tree (--data)"
+
+// tooLarge refuses a tree with a file that an image of the filesystem does not hold: its tool would cut off
+// the rest.
+func (env *Env) tooLarge(step scenario.Step) error {
+	most := env.lacks().MaxFile
+	tree := env.Trees[step.Data]
+	if most == 0 || tree == nil || !env.imaged() {
+		return nil
+	}
+	for i := range tree.Entries {
+		if e := &tree.Entries[i]; int64(len(e.Data)) > most {
+			return result.Fail(result.Unsupported, smallerTree, "a file of %s has at most %d bytes, and %q of the tree has %d", env.FS.Name, most, bytes.TrimRight(e.Path, "\x00"), len(e.Data))
+		}
+	}
+	return nil
+}
+
 // Image makes an image of a tree, from memory into memory: the figure is the work of the image
 // makers alone. Of a filesystem that can be written, the size is what was written of the image, which
 // has offlineRoom besides twice the tree.
@@ -83,6 +102,9 @@ var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step 
 		if offline, lack = env.FS.Can(filesystem.OfflineImage); lack != "" || offline.Steps == nil {
 			return Job{}, fmt.Errorf("%s is not made as an image", env.FS.Name)
 		}
+	}
+	if err := env.tooLarge(step); err != nil {
+		return Job{}, err
 	}
 	dir, bytes, files, free, err := env.imageTree(step)
 	if err != nil {
@@ -122,6 +144,10 @@ var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step 
 			for _, argv := range steps {
 				if err := runTool(ctx, argv); err != nil {
 					free()
+					if most := env.lacks().MaxImage; most > 0 && bytes > most {
+						return result.Fail(result.Unsupported, smallerTree, "an image of %s has at most %s, and a tree of %s did not fit into one (%v)",
+							env.FS.Name, units.Value(float64(most), "B"), units.Value(float64(bytes), "B"), err)
+					}
 					return err
 				}
 			}

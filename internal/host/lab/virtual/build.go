@@ -14,10 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"whichfs/internal/host/lab"
-	"whichfs/internal/sys/cache"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/whole"
 )
@@ -108,7 +105,7 @@ type building struct {
 	recipe   recipe
 	dir      string
 	progress func(string)
-	busy     *os.File // locked; see start
+	busy     *os.File // see lab.Busy
 	sofar
 }
 
@@ -136,19 +133,9 @@ func (b *building) start(ctx context.Context) error {
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return err
 	}
-	// A compiler of a killed build may still be writing into the tree. Every
-	// program of a build holds this lock, too: it inherits the open file.
-	path := b.path("busy")
-	free, err := cache.LockContext(ctx, path, func() { b.progress("waiting for the last programs of the interrupted build") })
-	if err != nil {
+	var err error
+	if b.busy, err = lab.Busy(ctx, b.dir, b.progress); err != nil {
 		return err
-	}
-	free()
-	if b.busy, err = os.OpenFile(path, os.O_RDWR, 0o644); err != nil {
-		return err
-	}
-	if err := unix.Flock(int(b.busy.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return errors.Join(fmt.Errorf("lock %s: %w", path, err), b.busy.Close())
 	}
 	text, err := os.ReadFile(b.path(sofarFile))
 	if err == nil {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"whichfs/internal/host/lab"
 	"whichfs/internal/testing/players"
 )
 
@@ -58,9 +60,9 @@ func stage(t *testing.T) string {
 	}
 	t.Setenv("PATH", bin) // neither this machine's ccache nor its make
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
-	pause, every := retryPause, sayEvery
-	retryPause, sayEvery = 0, 0
-	t.Cleanup(func() { retryPause, sayEvery = pause, every })
+	pause, every := retryPause, lab.SayEvery
+	retryPause, lab.SayEvery = 0, 0
+	t.Cleanup(func() { retryPause, lab.SayEvery = pause, every })
 	return dir
 }
 

@@ -47,8 +47,10 @@ func suiteOf(series string) string {
 // before reports whether a series is older than another.
 func before(series, other string) bool { return lab.CompareVersions(series, other) < 0 }
 
-//go:embed kernel.config
-var config string
+//go:embed machine.config
+var machine string
+
+var config = machine + lab.KernelConfig
 
 // changes are what series from one on have, and no longer have, of options and modules. Oldest first.
 var changes = []struct {

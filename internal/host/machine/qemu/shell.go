@@ -19,11 +19,7 @@ import (
 // shell with the user's terminal until the shell ends. The lab image is made
 // first if need be.
 func (m *Machine) Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.Spec) error {
-	arch, err := archOf(spec)
-	if err != nil {
-		return err
-	}
-	h, err := m.host(ctx, arch)
+	h, err := m.hostFor(ctx, spec)
 	if err != nil {
 		return err
 	}

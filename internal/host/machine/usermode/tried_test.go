@@ -19,8 +19,8 @@ func triedWith(t *testing.T, key string) []triedCandidate {
 	t.Helper()
 	var all []triedCandidate
 	for _, fs := range filesystem.All {
-		if fs.Raw {
-			continue // on a chip: TestEveryRawCandidate, TestRawDates
+		if fs.Raw || fs.NotMainline != "" {
+			continue // on a chip: TestEveryRawCandidate, TestRawDates; or there is nothing to try it with
 		}
 		seen, err := tried.Of(fs.Name)
 		if err != nil {

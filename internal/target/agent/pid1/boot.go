@@ -166,7 +166,7 @@ func enterRoot() error {
 		return err
 	}
 	for _, m := range []mount{
-		{disk, "/ro", "erofs", unix.MS_RDONLY, ""},
+		{disk, "/ro", imageKind(), unix.MS_RDONLY, ""},
 		{"rw", "/rw", "tmpfs", 0, "size=75%"},
 	} {
 		if err := m.do(); err != nil {
@@ -245,7 +245,17 @@ func mountModules() error {
 	if err := unix.Uname(&uname); err != nil {
 		return fmt.Errorf("uname: %w", err)
 	}
-	return mount{"/dev/" + disk, "/lib/modules/" + unix.ByteSliceToString(uname.Release[:]), "erofs", unix.MS_RDONLY, ""}.do()
+	return mount{"/dev/" + disk, "/lib/modules/" + unix.ByteSliceToString(uname.Release[:]), imageKind(), unix.MS_RDONLY, ""}.do()
+}
+
+// imageKind is the filesystem of the lab's images, which the boot archive has the driver of: SquashFS for
+// kernels without EROFS.
+func imageKind() string {
+	text, err := os.ReadFile("/proc/filesystems")
+	if err == nil && !strings.Contains(string(text), "\terofs\n") {
+		return "squashfs"
+	}
+	return "erofs"
 }
 
 // describeDisk tells the kernel what virtio cannot express about the storage that the lab disk
