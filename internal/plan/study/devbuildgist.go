@@ -24,9 +24,11 @@ const (
 // dbgCompressed are the candidates that compress, in the order of the source.
 var dbgCompressed = []string{dbgLzo, dbgZlib, dbgZstd1, dbgZstd3}
 
-// dbgTools is the amount of work at a scale: whether the source's own programs
-// read the trees as well, and data that is compressed already is written.
-type dbgTools bool
+// dbgAmount is the amount of work at a scale.
+type dbgAmount struct {
+	tools     bool // the source's own programs read the trees as well, and data that is compressed already is written
+	published bool // every candidate with every variant
+}
 
 // dbgRecord is the larger of the records that tar is tried with, in bytes; the
 // other is its default.
@@ -43,11 +45,11 @@ func DevbuildGist() Study {
 		Data:       []DataSet{{Name: dbgLarge, Set: "build-large-part"}, {Name: dbgSmall, Set: "build-small-part"}},
 		RAM:        "ram:1G",
 		StepLimit:  240,
-		Amount:     dbgTools(false),
+		Amount:     dbgAmount{},
 	}
 	claims := quick
 	claims.Data = append(slices.Clone(quick.Data), DataSet{Name: dbgPacked, Stream: 32 << 20})
-	claims.Amount = dbgTools(true)
+	claims.Amount = dbgAmount{tools: true}
 	return Study{
 		Name:       "devbuild-gist",
 		Title:      "Which file system for daily work? Should btrfs compress?",
@@ -65,11 +67,12 @@ func DevbuildGist() Study {
 				// Both trees (2.7 and 2.0 GB), the copy of one of them in memory, and a
 				// cache of at least a quarter of a tree.
 				Memory: 10 << 30,
-				Amount: dbgTools(true),
+				Amount: dbgAmount{tools: true, published: true},
 			},
 		},
 		Storages: dbgStorages(),
 		Scenario: dbgScenario,
+		Factors:  dbgFactors,
 		Columns:  dbgColumns(),
 		Numbers:  dbgNumbers(),
 		Choices:  dbgChoices(),
@@ -77,17 +80,41 @@ func DevbuildGist() Study {
 	}
 }
 
-// dbgStorages are the published devices. Half of a device must hold a tree and
-// the filesystem's own structures.
+// dbgStorages are the published devices; the partitions had 25 GiB. Half of a
+// device must hold a tree and the filesystem's own structures.
 func dbgStorages() []Storage {
 	specs := func(model string) map[string]string {
-		return map[string]string{"quick": "sim:" + model + ",2G", "claims": "sim:" + model + ",2G", "full": "sim:" + model + ",8G"}
+		return map[string]string{"quick": "sim:" + model + ",2G", "claims": "sim:" + model + ",2G", "full": "sim:" + model + ",25G"}
 	}
 	return []Storage{
 		{Key: dbgUSB, Label: "SATA SSD on USB 3 (Intel SSD 530, 480 GB)", Specs: specs("devbuild-usb-ssd")},
 		{Key: dbgNVMe, Label: "NVMe SSD (Intel SSD 660p, 512 GB)", Specs: specs("devbuild-nvme")},
 		{Key: dbgHDD, Label: "hard disk (Seagate One Touch, 5 TB)", Specs: specs("devbuild-hdd")},
 	}
+}
+
+// dbgFactors: the source's trials shared a partition, which was up to a fifth
+// full of the earlier ones on the SSD behind USB and half full on the other.
+func dbgFactors(s Scale, _ Storage) []scenario.Factor {
+	amount := s.Amount.(dbgAmount)
+	if !amount.tools {
+		return nil
+	}
+	full := func(name string, share float64) scenario.Variant {
+		return scenario.Variant{Name: name, Before: dbgLarge + "-first", Earlier: scenario.Scenario{
+			{Work: "fill-size", Data: dbgLarge, Dir: "earlier", Share: share},
+		}}
+	}
+	f := scenario.Factor{Name: "in use before", Reference: "nothing", Levels: []scenario.Variant{full("half", 0.5)}, Keys: []string{"check"}}
+	for _, d := range []string{dbgLarge, dbgSmall} {
+		f.Keys = append(f.Keys, d+"-write", d+"-pipe", d+"-fetch", d+"-remove")
+	}
+	if amount.published {
+		f.Levels = append(f.Levels, full("a fifth", 0.2))
+	} else {
+		f.Candidates = []string{"ext4", "xfs", dbgBtrfs}
+	}
+	return []scenario.Factor{f}
 }
 
 // dbgScenario is the published order of work, for one tree after the other.
@@ -129,7 +156,7 @@ func dbgScenario(readOnly bool, scale Scale) scenario.Scenario {
 			{Work: "remount"},
 			{Work: "tree-fetch", Phase: d + "-fetch", Data: d, Dir: dir},
 		}...)
-		if scale.Amount.(dbgTools) {
+		if scale.Amount.(dbgAmount).tools {
 			s = append(s, scenario.Scenario{
 				{Work: "remount"},
 				{Work: "tar-pipe", Phase: d + "-tar", Data: d, Dir: dir},
@@ -143,7 +170,7 @@ func dbgScenario(readOnly bool, scale Scale) scenario.Scenario {
 			s = append(s, scenario.Step{Work: "tree-remove", Dir: dir}, scenario.Step{Work: "trim"})
 		}
 	}
-	if bool(scale.Amount.(dbgTools)) && !readOnly {
+	if scale.Amount.(dbgAmount).tools && !readOnly {
 		s = append(s, scenario.Scenario{
 			{Work: "tree-remove", Dir: dbgSmall},
 			{Work: "trim"},

@@ -174,8 +174,12 @@ func TestDevbuildGistRepetitions(t *testing.T) {
 			t.Errorf("%s has %d candidates", n.Key, len(seen))
 		}
 	}
-	if factors := DevbuildGist().Factors; factors != nil {
-		t.Error("the source varies nothing besides the candidates")
+	for name, scale := range DevbuildGist().Scales {
+		for _, f := range dbgFactors(scale, Storage{}) {
+			if name == "quick" || f.Name != "in use before" {
+				t.Errorf("%s varies %q, and the source nothing but what is in use before", name, f.Name)
+			}
+		}
 	}
 }
 
