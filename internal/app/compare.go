@@ -69,7 +69,7 @@ func (a *App) AreCards(names []string) (bool, error) {
 	var st *store.Store
 	defer func() {
 		if st != nil {
-			st.Close() //nolint:errcheck // read only
+			_ = st.Close() // read only
 		}
 	}()
 	for _, name := range names {
