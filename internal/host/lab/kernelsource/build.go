@@ -197,9 +197,17 @@ func (b *building) configure(ctx context.Context) (lab.Offer, error) {
 	if err := b.make(ctx, &release, "--silent", "kernelrelease"); err != nil {
 		return lab.Offer{}, err
 	}
+	compiler := lab.CompilerOf(string(got))
+	if compiler == "" { // before Linux 4.18
+		r, err := command.Run(ctx, command.Options{}, "gcc", "--version")
+		if err != nil {
+			return lab.Offer{}, err
+		}
+		compiler, _, _ = strings.Cut(r.Stdout, "\n")
+	}
 	return lab.Offer{
 		Release: lastLine(release.String()), Version: b.version, Arch: lab.Native().GOARCH,
-		Made: &lab.Made{Source: b.tree.dir, Digest: b.digest(), Compiler: lab.CompilerOf(string(got)), Built: b.began.UTC()},
+		Made: &lab.Made{Source: b.tree.dir, Digest: b.digest(), Compiler: compiler, Built: b.began.UTC()},
 	}, nil
 }
 

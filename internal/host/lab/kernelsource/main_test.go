@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { cast.Main(m) }
 var cast = players.Players{
 	"make":   playMake,
 	"depmod": func(string) int { return 0 },
-	"gcc":    func(string) int { return 1 },
+	"gcc":    func(string) int { fmt.Println("gcc (Debian 12.2.0-14) 12.2.0\nCopyright"); return 0 },
 	"flex":   func(string) int { return 1 },
 	"bison":  func(string) int { return 1 },
 	"bc":     func(string) int { return 1 },
@@ -91,7 +91,6 @@ func playMake(dir string) int {
 		for line := range strings.Lines(string(gone)) {
 			text = bytes.ReplaceAll(text, []byte("\n"+line), []byte("\n"))
 		}
-		text = append(text, "CONFIG_CC_VERSION_TEXT=\"gcc (Debian 12.2.0-14) 12.2.0\"\n"...)
 		if err != nil || os.WriteFile(filepath.Join(out, ".config"), text, 0o644) != nil {
 			return 2
 		}

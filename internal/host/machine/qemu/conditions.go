@@ -34,6 +34,9 @@ func (h *host) conditions(p planned) []result.Condition {
 		c("guest memory", strconv.FormatInt(p.config.memory>>20, 10)+" MiB", true),
 		c("lab image", h.image.Manifest.Digest+", "+h.image.Manifest.Suite, true),
 	}
+	if h.made != nil {
+		out = append(out, c("kernel's source", h.made.Source, false), c("kernel's compiler", h.made.Compiler, true))
+	}
 	if p.config.eager {
 		out = append(out, c("busy waiting", "the kernel's loop for short delays runs without the hint \"pause\", at which the emulator would stop; delays are as long as with it", false))
 	}

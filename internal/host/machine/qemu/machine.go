@@ -65,6 +65,7 @@ type host struct {
 	noSandbox string // why QEMU has none; "": it has one
 	// modules is an image of the modules of a kernel that is not the root image's; "": it is.
 	modules string
+	made    *lab.Made // of a kernel from a user's source; nil: it is another one
 }
 
 // find locates image, agent and QEMU.
@@ -178,6 +179,7 @@ func (h *host) under(ctx context.Context, version string, o Options) (*host, err
 		return nil, err
 	}
 	with := *h
+	with.made = k.Made
 	if with.image, with.modules, err = h.image.Under(ctx, k, o.Progress); err != nil {
 		return nil, err
 	}

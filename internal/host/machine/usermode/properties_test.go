@@ -21,7 +21,7 @@ const propertiesScript = `d=$(for v in /dev/vd?; do [ "$(blockdev --getsize64 $v
 modprobe -aq %s
 mkdir -p /tmp/m /tmp/t
 flushes() { read -r _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ flushed _ </sys/block/$d/stat; }
-names=$(for k in 1 14 15 30 31 60 61 127 128 253 254 255; do printf "%%0${k}d " 0; done)
+names=$(for k in 1 14 15 30 31 60 61 127 128 252 253 254 255; do printf "%%0${k}d " 0; done)
 fill() { for y in $years; do : >$1/$y; touch -d "$y-01-15 UTC" $1/$y; done; mkdir $1/c $1/n; : >$1/c/a; : >$1/c/A; : >$1/f
 ln -s f $1/s; ln $1/f $1/h; mkfifo $1/p; chown 123:456 $1/f; chmod 741 $1/f; : >$1/q:; for k in $names; do : >$1/n/$k; done; } 2>/dev/null
 kept() { [ "$(readlink $1/s)" = f ] && printf 'symlinks '; set -- $1 $(stat -c '%%a %%u %%g %%h' $1/f); [ "$2 $3" = "741 123" ] && printf 'owners '; [ "$4" = 456 ] && printf 'groups '; [ -p $1/p ] && printf 'specials '
