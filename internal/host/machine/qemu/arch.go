@@ -1,6 +1,7 @@
 package qemu
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"strings"
@@ -71,7 +72,7 @@ func archOf(spec machine.Spec) (lab.Arch, error) {
 
 // processors checks that a guest can have as many of them as the spec needs. More than the host has would
 // wait for each other, and figures would contain that.
-func processors(spec machine.Spec) error {
+func (m *Machine) processors(spec machine.Spec) error {
 	n := spec.CPUs
 	if n <= 1 {
 		return nil
@@ -80,7 +81,7 @@ func processors(spec machine.Spec) error {
 	if err != nil {
 		return err
 	}
-	most := min(platforms[a.GOARCH].cpus, runtime.NumCPU())
+	most := min(platforms[a.GOARCH].cpus, cmp.Or(m.o.processors, runtime.NumCPU()))
 	switch {
 	case spec.Instructions:
 		return result.Refuse("use --clock wall, or --cpus 1", "a guest whose clock counts instructions has one processor, not %d", n)
@@ -99,7 +100,7 @@ func (m *Machine) fits(spec machine.Spec, s media.Storage) error {
 	if err != nil {
 		return err
 	}
-	if err := processors(spec); err != nil {
+	if err := m.processors(spec); err != nil {
 		return err
 	}
 	memory, err := m.memory(spec, s)

@@ -34,6 +34,8 @@ type Options struct {
 	// Handshake and Step limit how long a guest may be silent while starting and in a trial; 0: the
 	// default of machine.ClientOptions.
 	Handshake, Step time.Duration
+
+	processors int // of this host; 0: as many as whichfs may use
 }
 
 // Machine is the lab. It may be used from several goroutines.

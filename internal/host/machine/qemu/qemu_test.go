@@ -60,6 +60,7 @@ func TestArgv(t *testing.T) {
 			}
 			cpu = &one
 		}
+		c.o.processors = 2
 		p, err := New(c.o).plan(h, machine.Spec{Storage: c.storage, Instructions: c.counts, Processor: cpu, CPUs: c.cpus, Work: t.TempDir(), Data: []scenario.Data{
 			{Name: "tree", Kind: "tree", Size: 10 << 20, Archive: 11<<20 + 512, Path: data},
 			{Name: "video", Kind: "stream", Size: 5<<20 + 1},
