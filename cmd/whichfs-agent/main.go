@@ -31,6 +31,10 @@ func main() {
 		fmt.Println("whichfs-agent:", pid1.ReportRoot(os.Args, begun))
 		return
 	}
+	if pid1.Watching(os.Args) {
+		exit(pid1.Watch())
+		return
+	}
 	asked := len(os.Args) == 2 && os.Args[1] == "serve"
 	measured := len(os.Args) > 1 && os.Args[1] == "speed"
 	onBoard := len(os.Args) > 1 && (os.Args[1] == "board" || os.Args[1] == "digest")

@@ -156,7 +156,9 @@ const (
 	MemHeld        = "mem.held"       // memory that the mounted filesystem keeps, including its module
 	BootKernel     = "boot.kernel"    // from the kernel's start to its first process
 	BootRoot       = "boot.root"      // from there to the first process of the root filesystem
-	BootSpread     = "boot.spread"    // longest boot.root of the repetitions over the shortest, less 1
+	BootInit       = "boot.init"      // from there to the first action of that filesystem's init
+	BootLogin      = "boot.login"     // from there to its login prompt
+	BootSpread     = "boot.spread"    // longest boot.root or boot.login of the repetitions over the shortest, less 1
 	BootRepeats    = "boot.repeats"   // number of repetitions
 	SpaceFull      = "space.full"     // share of the device in use, 0 to 1
 	CompressRatio  = "compress.ratio" // bytes on storage over bytes of files, 0 to 1
@@ -281,6 +283,8 @@ var Metrics = []Metric{
 	{Name: MemHeld, Unit: "B", Head: "Memory held"},
 	{Name: BootKernel, Unit: "s", Head: "Boot, kernel"},
 	{Name: BootRoot, Unit: "s", Head: "Boot, root"},
+	{Name: BootInit, Unit: "s", Head: "Boot, init"},
+	{Name: BootLogin, Unit: "s", Head: "Boot, login"},
 	{Name: ModuleSize, Unit: "B", Head: "Modules, stored"},
 	{Name: ModuleOwn, Unit: "B", Head: "Own module, stored"},
 	{Name: ModuleRAM, Unit: "B", Head: "Modules, in memory"},

@@ -147,9 +147,9 @@ type Booter interface {
 	Boot(ctx context.Context, b Boot, events Events) (wire.Done, error)
 }
 
-// Boot says what to boot. The figures of each kernel belong to phase "boot KERNEL", with the
-// requested version; one set per repetition would be too many, so they are geometric means and
-// their spread.
+// Boot says what to boot: each kernel to the first process of the root filesystem, in phase "boot
+// KERNEL", with the requested version, and to a login prompt, in phase "login KERNEL". One set
+// of figures per repetition would be too many, so they are geometric means and their spread.
 type Boot struct {
 	Candidate filesystem.Candidate
 	Variant   scenario.Variant

@@ -112,7 +112,7 @@ func (f *figures) checkKernels(out *Claim, k study.KernelsCheck) error {
 	}
 	oldest, newest := kernels[0], kernels[len(kernels)-1]
 	boot := func(kernel string) study.Column {
-		return study.Column{Name: "Boot", Unit: "s", Terms: []study.Term{{Phase: bootPhase + kernel, Metric: result.BootRoot}}}
+		return study.Column{Name: "Boot", Unit: "s", Terms: []study.Term{{Phase: loginPhase + kernel, Metric: result.BootLogin}}}
 	}
 	newer := func(name string) (stats.Sample, string) {
 		x, y, why := f.between(name, boot(newest), boot(oldest))
@@ -151,8 +151,8 @@ func (f *figures) bootKernels() []string {
 	var all []string
 	for _, s := range f.subjects {
 		for k, x := range s.figures {
-			kernel, boots := strings.CutPrefix(k.phase, bootPhase)
-			if boots && k.metric == result.BootRoot && len(x.values) > 0 && !slices.Contains(all, kernel) {
+			kernel, booted := strings.CutPrefix(k.phase, loginPhase)
+			if booted && k.metric == result.BootLogin && len(x.values) > 0 && !slices.Contains(all, kernel) {
 				all = append(all, kernel)
 			}
 		}

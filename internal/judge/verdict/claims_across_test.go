@@ -66,7 +66,7 @@ func withBoots(kernels ...string) *figures {
 		s.Done = 3
 		for _, kernel := range kernels {
 			v := took[name][kernel]
-			s.figures[key{bootPhase + kernel, result.BootRoot}] = &series{unit: "s", rounds: []int{1, 2, 3}, values: []float64{v, 1.01 * v, 0.99 * v}}
+			s.figures[key{loginPhase + kernel, result.BootLogin}] = &series{unit: "s", rounds: []int{1, 2, 3}, values: []float64{v, 1.01 * v, 0.99 * v}}
 		}
 		f.byName[name], f.subjects = s, append(f.subjects, s)
 	}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"path"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -141,7 +140,7 @@ func (m madeUp) trials(columns []study.Column, value func(study.Column, plan.Slo
 		phases := m.steps(slot).Phases()
 		for _, c := range columns {
 			there := slices.DeleteFunc(slices.Clone(c.Terms), func(one study.Term) bool {
-				boot := strings.HasPrefix(one.Phase, bootPhase) && m.boots > 0 && (m.boots > 1 || one.Metric != result.BootSpread) && slot.Variant == ""
+				boot := boots(one.Phase) && m.boots > 0 && (m.boots > 1 || one.Metric != result.BootSpread) && slot.Variant == ""
 				return !boot && !slices.Contains(phases, one.Phase)
 			})
 			v := value(c, slot)
@@ -506,7 +505,7 @@ func (m madeUp) booted(k study.KernelsCheck, x float64) []result.Trial {
 			if kernel != "6.1" && !slices.Contains(k.Candidates, trials[i].Candidate) {
 				v = 1
 			}
-			trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: bootPhase + kernel, Metric: result.BootRoot, Value: v, Unit: "s"})
+			trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: loginPhase + kernel, Metric: result.BootLogin, Value: v, Unit: "s"})
 		}
 	}
 	return trials

@@ -26,9 +26,18 @@ func (s *subject) sample(def study.Column) (sample stats.Sample, absent string) 
 	return sample, ""
 }
 
-// bootPhase is the prefix of phases that are no step of a scenario: boots from
-// the filesystem, which follow a trial of the reference in the lab.
-const bootPhase = "boot "
+// bootPhase and loginPhase are the prefixes of phases that are no step of a
+// scenario: boots from the filesystem, to its first process and to its login
+// prompt, which follow a trial of the reference in the lab.
+const (
+	bootPhase  = "boot "
+	loginPhase = "login "
+)
+
+// boots reports whether a phase is one of these.
+func boots(phase string) bool {
+	return strings.HasPrefix(phase, bootPhase) || strings.HasPrefix(phase, loginPhase)
+}
 
 // sums adds up the terms of a column, whatever their sign, for every round that
 // has all of them; absent says why there is none. A term of an
@@ -47,7 +56,7 @@ func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 				without = x.absent
 			}
 			continue
-		case x == nil && strings.HasPrefix(t.Phase, bootPhase):
+		case x == nil && boots(t.Phase):
 			return nil, "nothing was booted"
 		case x == nil && s.lacks(t.Phase) && s.ReadOnly:
 			return nil, "not part of the work with a read-only filesystem"

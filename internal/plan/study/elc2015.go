@@ -40,8 +40,12 @@ const (
 	e15Emmc   = "emmc"
 )
 
-// e15Boot is the phase of boots with the lab's own kernel.
-const e15Boot = "boot 6.1"
+// e15Boot and e15Login are the phases of boots with the lab's own kernel, to the
+// first process and, as published, to the login prompt.
+const (
+	e15Boot  = "boot 6.1"
+	e15Login = "login 6.1"
+)
 
 // e15Tree is the data that fills the filesystem, and its root filesystem at
 // boot: the published one had about 15 MB.

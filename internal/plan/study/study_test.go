@@ -86,7 +86,7 @@ func checkColumns(t *testing.T, s Study) {
 			t.Errorf("column %s has unit %q", c.Key, c.Unit)
 		}
 		for _, term := range slices.Concat(c.Terms, c.Over) {
-			boots := strings.HasPrefix(term.Phase, "boot ") && s.Scales["quick"].Boots > 0
+			boots := (strings.HasPrefix(term.Phase, "boot ") || strings.HasPrefix(term.Phase, "login ")) && s.Scales["quick"].Boots > 0
 			if !phases[term.Phase] && !boots || term.Metric == "" {
 				t.Errorf("column %s needs phase %q, which no scenario has", c.Key, term.Phase)
 			}
@@ -290,7 +290,7 @@ func checkClaims(t *testing.T, s Study) {
 				t.Errorf("claim %s: %+v", c.ID, k)
 			}
 		case KernelsCheck:
-			known(c.ID, "boot", k.Candidates...)
+			known(c.ID, "login", k.Candidates...)
 			limits(c.ID, k.Low, k.High)
 		case FaultBest:
 			checkFault(t, s, c.ID, FaultCheck{Candidates: k.Among, Cases: k.Cases, Outcomes: k.Outcomes, Metric: k.Metric}, full)

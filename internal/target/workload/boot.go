@@ -13,15 +13,32 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
 )
 
 // FirstProcess is the name of the first process in a root filesystem made by BootRoot. It is in the
 // top directory, where every filesystem can hold it.
 const FirstProcess = "whichfs-init"
 
+// Userspace is the name of the program of the userspace that is beside it: BusyBox, which is init,
+// getty and everything else up to a login prompt, as its first argument says if its name begins so.
+const Userspace = "busybox"
+
+// inittab is what init does, after Buildroot's package/busybox/inittab: it says that it is there, then
+// mounts what programs expect, names the machine, starts the log, and asks on the console for a name.
+const inittab = `::sysinit:/busybox echo init
+::sysinit:/busybox mount -t proc proc /proc
+::sysinit:/busybox mount -t sysfs sysfs /sys
+::sysinit:/busybox mount -t tmpfs tmpfs /run
+::sysinit:/busybox hostname lab
+::sysinit:/busybox syslogd -O /run/messages
+::sysinit:/busybox klogd
+console::respawn:/busybox getty -L 115200 console vt100
+`
+
 // BootRoot turns the mounted filesystem into a root filesystem that a guest can boot: it removes
-// everything there, writes the tree Data with this program as its first process, and unmounts and
-// flushes the filesystem, so that only the storage holds it. Entries of the tree that the
+// everything there, writes the tree Data with this program as its first process, and a small userspace
+// beside it, and unmounts and flushes the filesystem, so that only the storage holds it. Entries of the tree that the
 // filesystem cannot hold are left out; the first process needs none of them.
 var BootRoot = Kind{Name: "boot-root", Setup: setupBootRoot}
 
@@ -43,15 +60,22 @@ func setupBootRoot(_ context.Context, env *Env, step scenario.Step) (Job, error)
 	if err := empty(env.Mount, env.FS.Own); err != nil {
 		return Job{}, err
 	}
+	// Only a guest of the lab boots from it, whose image has BusyBox without libraries.
+	var userspace []byte
+	if path, err := command.Look("busybox"); err == nil {
+		if userspace, err = os.ReadFile(path); err != nil {
+			return Job{}, err
+		}
+	}
 	what := fmt.Sprintf("the root filesystem %q with its first process of %d bytes does not fit", step.Data, len(program))
-	if err := room(env, what, w.plan.written+int64(len(program))); err != nil {
+	if err := room(env, what, w.plan.written+int64(len(program)+len(userspace))); err != nil {
 		return Job{}, err
 	}
 	call, err := env.mountCall()
 	if err != nil {
 		return Job{}, err
 	}
-	r := &rootLayer{treeWriter: *w, program: program, name: terminated(FirstProcess), device: terminated(env.Device)}
+	r := &rootLayer{treeWriter: *w, program: program, userspace: userspace, name: terminated(FirstProcess), device: terminated(env.Device)}
 	return Job{
 		Run: func(t *Tally) error {
 			if err := r.lay(t); err != nil {
@@ -87,6 +111,7 @@ func empty(dir string, own []string) error {
 type rootLayer struct {
 	treeWriter
 	program      []byte
+	userspace    []byte // BusyBox; none: this machine has none
 	name, device []byte // with NUL
 }
 
@@ -111,7 +136,39 @@ func (r *rootLayer) lay(t *Tally) error {
 		return r.fail(call, dot, r.name, errno)
 	}
 	t.Files, t.Bytes = t.Files+1, t.Bytes+int64(len(r.program))
+	if len(r.userspace) > 0 {
+		if err := r.layUserspace(top, t); err != nil {
+			return err
+		}
+	}
 	return r.target.sync()
+}
+
+// layUserspace adds the userspace and the directories that it mounts on, as far as the tree lacks them.
+func (r *rootLayer) layUserspace(top int, t *Tally) error {
+	for _, dir := range []string{"dev", "proc", "sys", "run", "etc"} {
+		if err := unix.Mkdirat(top, dir, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+			return Subject("mkdir %s: %v", dir, err)
+		}
+	}
+	etc, err := unix.Openat(top, "etc", unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return result.Refuse("", "the tree's /etc cannot hold the table of init: %v", err)
+	}
+	defer closefd(etc)
+	_ = unix.Unlinkat(etc, "inittab", 0) // the tree's own
+	for _, f := range []struct {
+		dir  int
+		name string
+		text []byte
+		mode uint32
+	}{{top, Userspace, r.userspace, 0o755}, {etc, "inittab", []byte(inittab), 0o644}} {
+		if call, errno := writeFile(f.dir, &terminated(f.name)[0], f.text, f.mode); errno != 0 {
+			return r.fail(call, dot, terminated(f.name), errno)
+		}
+		t.Files, t.Bytes = t.Files+1, t.Bytes+int64(len(f.text))
+	}
+	return nil
 }
 
 // flush makes the storage write its cache: not every filesystem requests a flush when it is

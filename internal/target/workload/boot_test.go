@@ -67,13 +67,13 @@ func TestBootRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	tally, _ := must(t, env, BootRoot, scenario.Step{Data: "tree"})
-	if env.Mounted || tally.Files != int64(len(oddTree()))+1 {
+	if env.Mounted || tally.Files != int64(len(oddTree()))+3 {
 		t.Errorf("mounted %v, %d entries", env.Mounted, tally.Files)
 	}
 	if _, err := os.Stat(filepath.Join(work, "old")); !os.IsNotExist(err) {
 		t.Errorf("what was there is left: %v", err)
 	}
-	for _, name := range []string{"lost+found", "etc/Case", "closed/in"} {
+	for _, name := range []string{"lost+found", "etc/Case", "closed/in", Userspace, "etc/inittab", "proc", "sys", "dev"} {
 		if _, err := os.Stat(filepath.Join(work, name)); err != nil {
 			t.Error(err)
 		}

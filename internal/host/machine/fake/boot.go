@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
@@ -16,7 +17,7 @@ import (
 const ownKernel = "0.0"
 
 // Boot implements machine.Booter. In phase "boot KERNEL" the root filesystem takes the script's
-// time and the kernel twice that; the repetitions are the trials that the script counts. The fault
+// time and the kernel twice that, and in phase "login KERNEL" the prompt takes it, and init half of it; the repetitions are the trials that the script counts. The fault
 // "subject" is the filesystem's, every other one the machine's.
 func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events) (wire.Done, error) {
 	support, err := s.Support(ctx, []filesystem.Candidate{b.Candidate}) // it is not booted from a session that is over
@@ -39,8 +40,13 @@ func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events
 	if len(kernels) == 0 {
 		kernels = []string{ownKernel}
 	}
-	for _, k := range kernels {
-		phase := "boot " + k
+	var phases []string
+	for _, prefix := range []string{"boot ", "login "} {
+		for _, k := range kernels {
+			phases = append(phases, prefix+k)
+		}
+	}
+	for _, phase := range phases {
 		if events.Phase != nil {
 			events.Phase(phase)
 		}
@@ -70,12 +76,16 @@ func (s session) booted(b machine.Boot, phase string) wire.Figures {
 	if b.Repeats == 1 {
 		once = "it booted once"
 	}
-	for _, m := range []result.Measurement{
-		result.Figure(result.Wall, root), result.Figure(result.BootRoot, root),
-		result.Figure(result.BootKernel, 2*root), result.FigureOr(result.BootSpread, most/least-1, once),
-		result.Figure(result.BootRepeats, float64(b.Repeats)),
-		result.Figure(result.ModuleSize, 700<<10), result.Figure(result.ModuleOwn, 500<<10),
-	} {
+	all := []result.Measurement{
+		result.Figure(result.Wall, root), result.FigureOr(result.BootSpread, most/least-1, once), result.Figure(result.BootRepeats, float64(b.Repeats)),
+	}
+	if strings.HasPrefix(phase, "login ") {
+		all = append(all, result.Figure(result.BootInit, root/2), result.Figure(result.BootLogin, root))
+	} else {
+		all = append(all, result.Figure(result.BootRoot, root), result.Figure(result.BootKernel, 2*root),
+			result.Figure(result.ModuleSize, 700<<10), result.Figure(result.ModuleOwn, 500<<10))
+	}
+	for _, m := range all {
 		m.Phase = phase
 		f.Measurements = append(f.Measurements, m)
 	}

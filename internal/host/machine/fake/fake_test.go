@@ -271,7 +271,7 @@ func TestBoot(t *testing.T) {
 	}})
 	s := start(t, m)
 	got, d, err := boot(s, machine.Boot{Candidate: parsed.Candidate("ext4"), Repeats: 3, Kernels: []string{"6.1", "6.12"}})
-	if err != nil || d.Outcome != result.Done || math.Abs(got["boot 6.12 wall"]-16) > 1e-9 || got["boot 6.1 boot.spread"] != 15 || len(got) != 14 {
+	if err != nil || d.Outcome != result.Done || math.Abs(got["boot 6.12 wall"]-16) > 1e-9 || got["boot 6.1 boot.spread"] != 15 || len(got) != 24 || got["login 6.12 boot.login"] != got["login 6.12 wall"] {
 		t.Errorf("%v, %+v, %v", got, d, err)
 	}
 	if _, d, err := boot(s, machine.Boot{Candidate: parsed.Candidate("xfs"), Repeats: 1, Kernels: []string{"6.1", "6.12"}}); err != nil || d.Outcome != result.SubjectFailed || d.Phase != "boot 6.12" {

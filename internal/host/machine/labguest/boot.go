@@ -32,37 +32,56 @@ const (
 	quotedLines = 4
 )
 
+// BootPhase and LoginPhase, with the kernel, are the phases of boots to the first process of the root
+// filesystem and to its login prompt.
+const (
+	BootPhase  = "boot "
+	LoginPhase = "login "
+)
+
 // BootPlan is one kernel's part of a Boot.
 type BootPlan struct {
 	Kernel  lab.Kernel
 	Phase   string
 	Archive []byte
 	Waited  load.Load // for processors, in all boots
+	Login   bool      // it boots to a login prompt
 	// NoKernel says why the time of the kernel's own start means nothing; empty: it is a figure.
 	NoKernel string
 
+	kernel string           // as requested
 	sizes  map[string]int64 // of the modules loaded for the filesystem, by name, B
 	own    string           // its own
 	booted []pid1.Booted
 }
 
-// Boots boots from each plan in turn, so that changes on the host affect all of them alike. once boots
-// one guest; its *result.Failure blames the filesystem unless the lab failed.
+// Boots boots from each plan in turn, so that changes on the host affect all of them alike, and then to
+// the login prompt. once boots one guest; its *result.Failure blames the filesystem unless the lab failed.
 func Boots(ctx context.Context, repeats int, plans []BootPlan, once func(context.Context, *BootPlan) (pid1.Booted, error), events machine.Events) (wire.Done, error) {
-	for range repeats {
-		for i := range plans {
+	plain := len(plans)
+	for _, p := range plans {
+		p.Phase, p.Login = LoginPhase+p.kernel, true
+		plans = append(plans, p)
+	}
+	// The userspace writes to the filesystem, so it comes last.
+	for n := range 2 * repeats {
+		turn := plans[:plain]
+		if n >= repeats {
+			turn = plans[plain:]
+		}
+		for i := range turn {
 			if events.Phase != nil {
-				events.Phase(plans[i].Phase)
+				events.Phase(turn[i].Phase)
 			}
-			got, err := once(ctx, &plans[i])
+			got, err := once(ctx, &turn[i])
 			var failure *result.Failure
 			if errors.As(err, &failure) && failure.Outcome != result.LabFailed {
-				return wire.Done{Outcome: failure.Outcome, Phase: plans[i].Phase, Reason: failure.Reason, Hint: failure.Hint}, nil
+				return wire.Done{Outcome: failure.Outcome, Phase: turn[i].Phase, Reason: failure.Reason, Hint: failure.Hint}, nil
 			}
 			if err != nil {
 				return wire.Done{}, err
 			}
-			plans[i].booted = append(plans[i].booted, got)
+			turn[i].booted = append(turn[i].booted, got)
 		}
 	}
 	for i := range plans {
@@ -73,12 +92,12 @@ func Boots(ctx context.Context, repeats int, plans []BootPlan, once func(context
 	return wire.Done{Outcome: result.Done}, nil
 }
 
-// BootPlans prepares a boot with each kernel; prepare makes one plan, of which only the phase is set if
-// it fails. Its *result.Failure is the answer, unless the lab failed.
+// BootPlans prepares a boot with each kernel; prepare makes one plan. Its *result.Failure is the answer, unless the lab failed.
 func BootPlans(ctx context.Context, kernels []string, prepare func(kernel string) (BootPlan, error)) ([]BootPlan, wire.Done, error) {
 	var plans []BootPlan
 	for _, kernel := range kernels {
 		p, err := prepare(kernel)
+		p.Phase, p.kernel = BootPhase+kernel, kernel
 		failure, known := errors.AsType[*result.Failure](err)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -139,14 +158,22 @@ func (p *BootPlan) Load(agent string, c filesystem.Candidate, card bool) error {
 	return nil
 }
 
+// end is when a boot has come as far as the plan wants.
+func (p *BootPlan) end(b pid1.Booted) float64 {
+	if p.Login {
+		return b.Login
+	}
+	return b.Root
+}
+
 // figures of a kernel: geometric means, since times are compared by ratio.
 func (p *BootPlan) figures() wire.Figures {
-	var kernel, root float64
+	var kernel, root, login float64
 	least, most := math.Inf(1), 0.0
 	unclean, refused := "", ""
 	for _, b := range p.booted {
-		kernel, root = kernel+math.Log(b.Kernel), root+math.Log(b.Root)
-		least, most = min(least, b.Root), max(most, b.Root)
+		kernel, root, login = kernel+math.Log(b.Kernel), root+math.Log(b.Root), login+math.Log(b.Login)
+		least, most = min(least, p.end(b)), max(most, p.end(b))
 		if b.Unclean != "" {
 			unclean = b.Unclean
 		}
@@ -159,12 +186,17 @@ func (p *BootPlan) figures() wire.Figures {
 	}
 	m := func(metric string, value float64) result.Measurement { return result.Figure(metric, value).In(p.Phase) }
 	f := wire.Figures{Phase: p.Phase, Measurements: []result.Measurement{
-		m(result.Wall, math.Exp(root/n)), m(result.BootRoot, math.Exp(root/n)), result.FigureOr(result.BootKernel, math.Exp(kernel/n), p.NoKernel).In(p.Phase),
 		result.FigureOr(result.BootSpread, most/least-1, once).In(p.Phase), m(result.BootRepeats, n),
 	}}
 	if p.Waited.Window > 0 {
 		f.Measurements = append(f.Measurements, LoadFigures(p.Waited, p.Phase)...)
 	}
+	if p.Login {
+		f.Measurements = append(f.Measurements, m(result.Wall, math.Exp(login/n)), m(result.BootInit, math.Exp(root/n)), m(result.BootLogin, math.Exp(login/n)))
+		return f
+	}
+	f.Measurements = append(f.Measurements, m(result.Wall, math.Exp(root/n)), m(result.BootRoot, math.Exp(root/n)),
+		result.FigureOr(result.BootKernel, math.Exp(kernel/n), p.NoKernel).In(p.Phase))
 	var sum int64
 	for name, size := range p.sizes {
 		if !slices.Contains(strings.Split(refused, ","), name) {
@@ -188,9 +220,10 @@ func (p *BootPlan) figures() wire.Figures {
 
 // JudgeBoot turns the guest's report into figures or a failure. free: the kernel's own start may take
 // no time.
-func JudgeBoot(b pid1.Booted, late, free bool, console []string) (pid1.Booted, error) {
+func (p *BootPlan) JudgeBoot(b pid1.Booted, late, free bool, console []string) (pid1.Booted, error) {
 	switch {
-	case b.Outcome == result.Done && b.Failed == "" && b.Root > 0 && (b.Kernel > 0 || free && b.Kernel == 0) && b.Root+b.Kernel <= BootPatience.Seconds() && !late:
+	case b.Outcome == result.Done && b.Failed == "" && b.Root > 0 && (b.Kernel > 0 || free && b.Kernel == 0) && p.end(b) >= b.Root &&
+		p.end(b)+b.Kernel <= BootPatience.Seconds() && !late:
 		return b, nil
 	case late:
 		return b, workload.Subject("the guest booted but did not power off within %v (the console's last lines: %s)", BootPatience, Quoted(console))
@@ -199,7 +232,7 @@ func JudgeBoot(b pid1.Booted, late, free bool, console []string) (pid1.Booted, e
 	}
 	reason := b.Failed
 	if reason == "" {
-		reason = fmt.Sprintf("it reports times of %v s and %v s", b.Kernel, b.Root)
+		reason = fmt.Sprintf("it reports times of %v s and %v s", b.Kernel, p.end(b))
 	}
 	return b, &result.Failure{Outcome: result.LabFailed, Reason: "the guest could not boot from the filesystem: " + reason, Console: console}
 }
@@ -248,8 +281,11 @@ func BootedLine(line string) (pid1.Booted, bool) {
 }
 
 // RootParameters are the kernel parameters of a guest whose root is the filesystem under test.
-func RootParameters(c filesystem.Candidate) []string {
+func (p *BootPlan) RootParameters(c filesystem.Candidate) []string {
 	out := []string{"whichfs.root=" + c.FS}
+	if p.Login {
+		out = append(out, "whichfs.login")
+	}
 	if o := filesystem.MountData(c); len(o) > 0 {
 		out = append(out, "whichfs.options="+strings.Join(o, ","))
 	}

@@ -54,10 +54,14 @@ func TestFailedBootIsAttributed(t *testing.T) {
 		b    pid1.Booted
 		late bool
 		free bool
+		plan BootPlan
 		want result.Outcome
 		text string
 	}{
 		{b: pid1.Booted{Kernel: 1, Root: 2, Outcome: result.Done}},
+		{plan: BootPlan{Login: true}, b: pid1.Booted{Kernel: 1, Root: 2, Login: 3, Outcome: result.Done}},
+		{plan: BootPlan{Login: true}, b: pid1.Booted{Kernel: 1, Root: 2, Login: 1.5, Outcome: result.Done}, want: result.LabFailed, text: "times of 1 s and 1.5 s"},
+		{plan: BootPlan{Login: true}, b: pid1.Booted{Kernel: 1, Root: 2, Outcome: result.Done}, want: result.LabFailed, text: "times of 1 s and 0 s"},
 		{b: pid1.Booted{Kernel: 1, Root: 2, Outcome: result.Done}, late: true, want: result.SubjectFailed, text: "did not power off"},
 		{b: pid1.Booted{Outcome: result.SubjectFailed, Failed: "mount: no"}, want: result.SubjectFailed, text: "mount: no (the console's last lines: [ 1.5] EXT4-fs error)"},
 		{b: pid1.Booted{Outcome: result.LabFailed, Failed: "no disk"}, want: result.LabFailed, text: "no disk"},
@@ -66,7 +70,7 @@ func TestFailedBootIsAttributed(t *testing.T) {
 		{b: pid1.Booted{Root: 2, Outcome: result.Done}, free: true},
 		{b: pid1.Booted{Kernel: -1, Root: 2, Outcome: result.Done}, free: true, want: result.LabFailed, text: "times of -1 s and 2 s"},
 	} {
-		_, err := JudgeBoot(c.b, c.late, c.free, console)
+		_, err := c.plan.JudgeBoot(c.b, c.late, c.free, console)
 		var subject *result.Failure
 		var e *result.Failure
 		got := result.Outcome("")
@@ -111,6 +115,23 @@ func TestBootFigures(t *testing.T) {
 		if strings.HasPrefix(m.Metric, "module.") != (m.Absent != "") {
 			t.Errorf("%+v", m)
 		}
+	}
+}
+
+// To the prompt, the spread is that of the prompts, and the modules are those of the other boots.
+func TestLoginFigures(t *testing.T) {
+	p := BootPlan{Phase: "login 6.1", Login: true, booted: []pid1.Booted{{Kernel: 1, Root: 1, Login: 2}, {Kernel: 1, Root: 4, Login: 8}}}
+	values := map[string]float64{}
+	for _, m := range p.figures().Measurements {
+		values[m.Metric] = m.Value
+	}
+	for metric, want := range map[string]float64{result.Wall: 4, result.BootInit: 2, result.BootLogin: 4, result.BootSpread: 3, result.BootRepeats: 2} {
+		if math.Abs(values[metric]-want) > 1e-9 {
+			t.Errorf("%s is %v, want %v", metric, values[metric], want)
+		}
+	}
+	if len(values) != 5 {
+		t.Errorf("figures %v", values)
 	}
 }
 

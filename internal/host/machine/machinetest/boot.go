@@ -44,8 +44,16 @@ func testBoot(t *testing.T, s machine.Session, b machine.Booter) {
 	if err != nil || d.Outcome != result.Done {
 		t.Fatalf("%+v, %v", d, Explain(err))
 	}
-	if len(got) != 1 || !strings.HasPrefix(got[0].Phase, "boot ") || !slices.Contains(phases, got[0].Phase) {
+	if len(got) != 2 || !strings.HasPrefix(got[0].Phase, "boot ") || !strings.HasPrefix(got[1].Phase, "login ") ||
+		!slices.Contains(phases, got[0].Phase) || !slices.Contains(phases, got[1].Phase) {
 		t.Fatalf("phases %q, figures %+v", phases, got)
+	}
+	toPrompt := map[string]float64{}
+	for _, m := range got[1].Measurements {
+		toPrompt[m.Metric] = m.Value
+	}
+	if to, prompt := toPrompt[result.BootInit], toPrompt[result.BootLogin]; to <= 0 || prompt < to || toPrompt[result.Wall] != prompt || toPrompt[result.BootRepeats] != repeats {
+		t.Errorf("to the prompt: %v", toPrompt)
 	}
 	values := map[string]float64{}
 	for _, m := range got[0].Measurements {

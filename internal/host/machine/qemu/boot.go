@@ -32,7 +32,7 @@ func (s *Session) Boot(ctx context.Context, b machine.Boot, events machine.Event
 
 // bootPlan prepares what a kernel needs to boot from a filesystem.
 func (s *Session) bootPlan(ctx context.Context, kernel string, c filesystem.Candidate) (labguest.BootPlan, error) {
-	p := labguest.BootPlan{Phase: "boot " + kernel}
+	var p labguest.BootPlan
 	agent, err := machine.AgentPath(s.lab.o.Agent, s.image.Manifest.Arch)
 	if err != nil {
 		return p, err

@@ -24,7 +24,7 @@ func (s *Session) bootOnce(ctx context.Context, p *labguest.BootPlan, c filesyst
 	}
 	cfg := config{
 		program: s.plan.config.program, arch: s.plan.config.arch, kvm: s.plan.config.kvm, cpus: s.plan.config.cpus, memory: labguest.BootMemory,
-		kernel: p.Kernel.File, archive: descriptor(0), append: s.bootParameters(c),
+		kernel: p.Kernel.File, archive: descriptor(0), append: s.bootParameters(p, c),
 	}
 	archive, err := labguest.InMemory("archive", p.Archive)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Session) bootOnce(ctx context.Context, p *labguest.BootPlan, c filesyst
 		return failed("the guest could not be started", err)
 	}
 	defer g.end() //nolint:errcheck // awaitRoot reports a QEMU that stays
-	b, err := awaitRoot(ctx, g)
+	b, err := awaitRoot(ctx, p, g)
 	if err == nil && s.timed() {
 		p.Waited.Add(g.waited)
 	}
@@ -61,7 +61,7 @@ func (s *Session) bootOnce(ctx context.Context, p *labguest.BootPlan, c filesyst
 }
 
 // awaitRoot follows a guest's console until it has reported how it booted and has powered off.
-func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
+func awaitRoot(ctx context.Context, p *labguest.BootPlan, g *guest) (pid1.Booted, error) {
 	told, watch := make(chan pid1.Booted, 1), g.watch()
 	began := watch.Now()
 	screen := labguest.Watch(g.console, func(line string) {
@@ -86,7 +86,7 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 	<-screen.Ended()
 	select {
 	case b := <-told:
-		return labguest.JudgeBoot(b, late, false, screen.Last())
+		return p.JudgeBoot(b, late, false, screen.Last())
 	default:
 	}
 	reason := g.reason(screen)
@@ -102,8 +102,8 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 }
 
 // bootParameters are the kernel parameters of such a guest.
-func (s *Session) bootParameters(c filesystem.Candidate) []string {
-	out := labguest.RootParameters(c)
+func (s *Session) bootParameters(p *labguest.BootPlan, c filesystem.Candidate) []string {
+	out := p.RootParameters(c)
 	if s.plan.card() {
 		out = append(out, "whichfs.card")
 	}

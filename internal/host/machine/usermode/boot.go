@@ -41,10 +41,10 @@ func (s *Session) Boot(ctx context.Context, b machine.Boot, events machine.Event
 	if len(kernels) == 0 {
 		kernels = []string{s.host.kernel.Manifest.Series}
 	}
-	with := map[string]*host{} // by phase
+	with := map[string]*host{} // by the kernel's release
 	plans, done, err := labguest.BootPlans(ctx, kernels, func(series string) (labguest.BootPlan, error) {
 		p, h, err := s.bootPlan(ctx, series, c)
-		with[p.Phase] = h
+		with[p.Kernel.Release] = h
 		return p, err
 	})
 	if err != nil || done.Outcome != "" {
@@ -53,14 +53,14 @@ func (s *Session) Boot(ctx context.Context, b machine.Boot, events machine.Event
 	seed := s.spec.Seed
 	once := func(ctx context.Context, p *labguest.BootPlan) (pid1.Booted, error) {
 		seed++
-		return s.bootOnce(ctx, with[p.Phase], p.Archive, seed, c)
+		return s.bootOnce(ctx, with[p.Kernel.Release], p, seed, c)
 	}
 	return labguest.Boots(ctx, b.Repeats, plans, once, events)
 }
 
 // bootPlan prepares what a kernel needs to boot from a filesystem.
 func (s *Session) bootPlan(ctx context.Context, series string, c filesystem.Candidate) (p labguest.BootPlan, h *host, err error) {
-	p.Phase, p.NoKernel = "boot "+series, "the kernel of the virtual lab starts as a program of this host"
+	p.NoKernel = "the kernel of the virtual lab starts as a program of this host"
 	choice := kernel(s.spec)
 	choice.Series = series
 	if err := virtual.Check(choice); err != nil {
@@ -90,7 +90,7 @@ func (s *Session) bootPlan(ctx context.Context, series string, c filesystem.Cand
 }
 
 // bootOnce boots one guest. A *result.Failure blames the filesystem unless the lab failed.
-func (s *Session) bootOnce(ctx context.Context, h *host, archive []byte, seed uint64, c filesystem.Candidate) (pid1.Booted, error) {
+func (s *Session) bootOnce(ctx context.Context, h *host, boot *labguest.BootPlan, seed uint64, c filesystem.Candidate) (pid1.Booted, error) {
 	failed := func(reason string, err error) (pid1.Booted, error) {
 		return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: reason, Err: err}
 	}
@@ -108,12 +108,12 @@ func (s *Session) bootOnce(ctx context.Context, h *host, archive []byte, seed ui
 	spec := s.spec
 	spec.Memory, spec.Data, spec.Seed = labguest.BootMemory, nil, seed
 	boots := *h
-	boots.archive = archive
+	boots.archive = boot.Archive
 	p, err := boots.plan(spec, device)
 	if err != nil {
 		return pid1.Booted{}, err
 	}
-	p.append = slices.Concat(s.lab.o.Append, labguest.RootParameters(c))
+	p.append = slices.Concat(s.lab.o.Append, boot.RootParameters(c))
 	var told []pid1.Booted
 	p.line = func(line string) {
 		if b, ok := labguest.BootedLine(line); ok {
@@ -133,7 +133,7 @@ func (s *Session) bootOnce(ctx context.Context, h *host, archive []byte, seed ui
 	s.guest.monitor.Do(func() { s.device.start += g.monitor.Now() })
 	late, reason := patient.Err() != nil, g.reason()
 	if len(told) > 0 { // the first one counts
-		return labguest.JudgeBoot(told[0], late, true, g.console.Last())
+		return boot.JudgeBoot(told[0], late, true, g.console.Last())
 	}
 	if late {
 		reason = fmt.Sprintf("it was not done after %v", labguest.BootPatience)

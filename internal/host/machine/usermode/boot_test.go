@@ -23,7 +23,7 @@ func TestBoot(t *testing.T) {
 	boot := func(s machine.Session, b machine.Boot) (figures []result.Measurement, d wire.Done) {
 		t.Helper()
 		b.Repeats = 1
-		d, err := s.(machine.Booter).Boot(t.Context(), b, machine.Events{Figures: func(f wire.Figures) { figures = f.Measurements }})
+		d, err := s.(machine.Booter).Boot(t.Context(), b, machine.Events{Figures: func(f wire.Figures) { figures = append(figures, f.Measurements...) }})
 		if err != nil {
 			t.Fatal(machinetest.Explain(err))
 		}

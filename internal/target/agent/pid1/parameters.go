@@ -24,6 +24,7 @@ type parameters struct {
 	root       string // whichfs.root=TYPE: the disk under test is the root, of this type
 	options    string // whichfs.options: its mount options, separated by commas
 	card       bool   // whichfs.card: and it is on an SD card
+	login      bool   // whichfs.login: and it boots to a login prompt
 	// whichfs.module=FILE:BYTES, once for each: the shell finds the disk of that number as a file
 	modules []string
 	fault   string // whichfs.fault=FAULT@KIND: fail on purpose, see withFault
@@ -58,6 +59,8 @@ func parseParameters(line string) parameters {
 			p.options = value
 		case "whichfs.card":
 			p.card = true
+		case "whichfs.login":
+			p.login = true
 		case "whichfs.module":
 			p.modules = append(p.modules, value)
 		case "whichfs.fault":

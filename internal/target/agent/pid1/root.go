@@ -41,6 +41,9 @@ type Booted struct {
 	// Root is the time from there, once the disk was found, to the first process of the root
 	// filesystem: loading modules, mounting, reading and starting the program. In seconds.
 	Root float64 `json:"root"`
+	// Login is the time from there to the login prompt, in seconds, if the guest was to show one; Root
+	// then ends with the first thing that init does.
+	Login float64 `json:"login,omitempty"`
 	// Refused are modules for another processor, by name, separated by commas.
 	Refused string `json:"refused,omitempty"`
 	// Unclean says why the filesystem could not be left in a clean state.
@@ -78,11 +81,16 @@ func ReportRoot(args []string, now time.Duration) error {
 	if err != nil {
 		b = Booted{Outcome: result.LabFailed, Failed: err.Error()}
 	}
+	return errors.Join(b.end("/"), Halt())
+}
+
+// end leaves the filesystem clean, whose mount point is root, and sends the message.
+func (b Booted) end(root string) error {
 	unix.Sync()
-	if err := unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+	if err := unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		b.Unclean = "it cannot be made read-only: " + err.Error()
 	}
-	return errors.Join(b.tell(), Halt())
+	return b.tell()
 }
 
 // tell writes the message to the console and waits until it is transmitted.
@@ -128,6 +136,12 @@ func toRoot(p parameters, begun time.Duration) error {
 		options = strings.Split(p.options, ",")
 	}
 	flags, data := filesystem.MountFlags(options)
+	var t *terminal
+	if p.login {
+		if t, err = openTerminal(); err != nil {
+			return err
+		}
+	}
 	say(RootMark)
 	start := Monotonic()
 	_, refused, err := insertAll("/filesystem")
@@ -136,6 +150,9 @@ func toRoot(p parameters, begun time.Duration) error {
 	}
 	if err := unix.Mount(disk, "/new", p.root, flags, data); err != nil {
 		return workload.Subject("mount -t %s -o %q: %v", p.root, p.options, err)
+	}
+	if p.login {
+		return t.login(begun, start)
 	}
 	if err := enter("/new"); err != nil {
 		return err
