@@ -10,6 +10,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/kernelsource"
 	"whichfs/internal/host/lab/module"
 	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
@@ -37,6 +38,8 @@ func (doctorCmd) Run(a *shell) error {
 	labOK := a.show(labFindings(a))
 	fmt.Fprintln(a.stdout, "\nThe virtual lab (a kernel that runs as a program; no root needed)")
 	a.show(virtualFindings())
+	fmt.Fprintln(a.stdout, "\nKernels that you have the source of (whichfs lab build --kernel-source)")
+	a.show(sourceFindings())
 	fmt.Fprintln(a.stdout, "\nModules that you have the source of (whichfs lab module)")
 	a.show(moduleFindings())
 	fmt.Fprintln(a.stdout, "\nGuests of another architecture (--arch, with --machine lab)")
@@ -148,13 +151,6 @@ func labFindings(a *shell) []finding {
 		f.note = "without it: the first run builds it in half a minute and downloads about 300 MB"
 	}
 	out = append(out, f)
-	kernels, err := lab.FromSource()
-	if err != nil {
-		out = append(out, finding{name: "kernels from source", note: err.Error()})
-	}
-	for _, k := range kernels {
-		out = append(out, finding{name: "kernel " + k.Release, ok: true, note: k.Root})
-	}
 	ok, why := qemu.KVM(a.ctx)
 	f = finding{name: "KVM", ok: true, note: "works: guests run at this machine's speed"}
 	if !ok {
@@ -188,6 +184,19 @@ func virtualFindings() []finding {
 			f.note = err.Error()
 		}
 		out = append(out, f)
+	}
+	return out
+}
+
+// sourceFindings lists what kernels are built with, besides what the labs need anyway, and the kernels.
+func sourceFindings() []finding {
+	out := beyond(kernelsource.Requirements(), slices.Concat(lab.Requirements(lab.Native()), virtual.Requirements()))
+	kernels, err := lab.FromSource()
+	if err != nil {
+		out = append(out, finding{name: "kernels", note: err.Error()})
+	}
+	for _, k := range kernels {
+		out = append(out, finding{name: "kernel " + k.Release, ok: true, note: k.Root})
 	}
 	return out
 }

@@ -24,6 +24,9 @@ const generation = 1
 // folder contains the builds, in the lab's part of the cache.
 const folder = "source"
 
+// elfHeader is libelf's; tests have another one.
+var elfHeader = "/usr/include/gelf.h"
+
 // Requirements lists what building a kernel needs on this host.
 func Requirements() []lab.Requirement {
 	const without = "no kernel can be built from its source (whichfs lab build --kernel-source)"
@@ -34,6 +37,8 @@ func Requirements() []lab.Requirement {
 		{Program: "flex", Package: "flex", Without: without},
 		{Program: "bison", Package: "bison", Without: without},
 		{Program: "bc", Package: "bc", Without: without},
+		// Since Linux 5.10 a program of the kernel's build is linked with it.
+		{Program: elfHeader, Package: "libelf-dev", Without: without},
 		{Program: "depmod", Package: "kmod", Without: "guests find no kernel modules"},
 	}
 }

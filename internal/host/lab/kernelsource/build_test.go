@@ -148,8 +148,9 @@ func TestRefused(t *testing.T) {
 func TestMissing(t *testing.T) {
 	_, source := stage(t)
 	t.Setenv("PATH", t.TempDir())
+	elfHeader = "/nonexistent/gelf.h"
 	_, _, err := Build(t.Context(), source, false, func(string) {})
-	if err == nil || !strings.HasSuffix(err.Error(), "needs gcc, make, flex, bison, bc: sudo apt-get install gcc make flex bison bc") {
+	if err == nil || !strings.HasSuffix(err.Error(), "needs gcc, make, flex, bison, bc, /nonexistent/gelf.h: sudo apt-get install gcc make flex bison bc libelf-dev") {
 		t.Errorf("%v", err)
 	}
 }

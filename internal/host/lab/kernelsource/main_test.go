@@ -33,9 +33,9 @@ func stage(t *testing.T) (dir, source string) {
 	dir, bin := cast.Stage(t)
 	t.Setenv("PATH", bin) // neither this machine's ccache nor its make
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
-	every := lab.SayEvery
-	lab.SayEvery = 0
-	t.Cleanup(func() { lab.SayEvery = every })
+	every, header := lab.SayEvery, elfHeader
+	lab.SayEvery, elfHeader = 0, filepath.Join(bin, "gcc")
+	t.Cleanup(func() { lab.SayEvery, elfHeader = every, header })
 	source = t.TempDir()
 	for name, text := range map[string]string{
 		"Makefile": "VERSION = 4\nPATCHLEVEL = 9\nSUBLEVEL = 337\nEXTRAVERSION =\nNAME = Roaring Lionus\n\nVERSION = no\n",
