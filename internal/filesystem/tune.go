@@ -43,11 +43,11 @@ func noLarger(g Geometry, larger string) string {
 	if g.Page <= block {
 		return ""
 	}
-	text := fmt.Sprintf(" Blocks of %s, the storage's pages, would be larger than the pages of nearly every processor's memory, of 4 KiB", amount(g.Page))
+	text := fmt.Sprintf(" Blocks of %s, as large as the storage's pages, would exceed the kernel's pages, 4 KiB on most processors: ", amount(g.Page))
 	if larger == "" {
-		return text + ": no kernel mounts them there."
+		return text + "no kernel mounts these."
 	}
-	return text + ": only " + larger + " mounts them there."
+	return text + "only " + larger + " mounts these."
 }
 
 // noTuning is for filesystems whose tool has no such option.
