@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
@@ -27,13 +29,23 @@ const (
 	mebibyte    = 1 << 20
 )
 
+// permitted is the least that may be requested for a guest of an architecture, by Debian's name, without
+// data sets. Debian's kernel for 32-bit ARM keeps 19 MiB for itself, and with 64 MiB every filesystem
+// was made, mounted and checked but Btrfs, whose mkfs is killed.
+func permitted(arch string) int64 {
+	if a, err := lab.ArchNamed(arch); err == nil && a.Name == "armhf" {
+		return LeastMemory / 2
+	}
+	return LeastMemory
+}
+
 // Memory is the memory of a guest in bytes: the requested amount, rounded up to MiB, or, for 0, as
 // much as it needs.
 func Memory(asked int64, spec machine.Spec, s media.Storage) (int64, error) {
 	if asked == 0 {
 		return baseMemory + upToMiB(3*dataSize(spec.Data)) + diskMemory(s), nil
 	}
-	least := Least(spec, s)
+	least := Least(spec, s) - LeastMemory + permitted(spec.Arch)
 	if asked < least {
 		return 0, result.Refuse("give it "+media.FormatSize(least)+", or leave the memory to whichfs",
 			"a guest with %s of memory is too small: with this storage and these data sets it needs at least %s",

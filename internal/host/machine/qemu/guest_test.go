@@ -23,6 +23,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
@@ -68,6 +69,17 @@ func TestContract(t *testing.T) {
 	m := theLab(t, Options{})
 	machinetest.Suite(t, func(t *testing.T) (machine.Machine, machine.Spec) {
 		return m, machine.Spec{Storage: "disk:256M", Work: t.TempDir()}
+	})
+}
+
+// An emulated machine of another architecture is a machine like any other.
+func TestContractForeign(t *testing.T) {
+	t.Parallel()
+	a, err := lab.ArchNamed("armhf")
+	must.Do(t, err)
+	m := New(Options{Agent: labtest.Guest(t, a), Handshake: wait.Patience})
+	machinetest.Suite(t, func(t *testing.T) (machine.Machine, machine.Spec) {
+		return m, machine.Spec{Storage: "disk:256M", Work: t.TempDir(), Arch: a.Name}
 	})
 }
 
@@ -149,6 +161,27 @@ func TestLeastMemory(t *testing.T) {
 		f := got.Figures["threads"]
 		if n, m := f[result.KernelThreads], f[result.MemHeld]; got.Done.Outcome != result.Done || n.Value != want.threads || m.Value < want.held || m.Value > 16<<20 {
 			t.Errorf("%s: %+v, threads %+v, memory held %+v", candidate, got.Done, n, m)
+		}
+	}
+}
+
+// A guest with a 32-bit ARM processor and 64 MiB, like the board of bootlin-2010, makes, mounts and
+// checks all but Btrfs.
+func TestLeastMemoryForeign(t *testing.T) {
+	t.Parallel()
+	a, err := lab.ArchNamed("armhf")
+	must.Do(t, err)
+	const memory = 64 << 20
+	s := begin(t, New(Options{Agent: labtest.Guest(t, a), Handshake: wait.Patience}), machine.Spec{Storage: "disk:512M,bps=1G,iops=100000", Arch: a.Name, Memory: memory})
+	got := s.Facts().Memory
+	t.Logf("of 64 MiB the kernel leaves %.1f", float64(got)/(1<<20))
+	if got > memory || got < memory/4 {
+		t.Errorf("the guest has %d bytes of memory", got)
+	}
+	plan := scenario.Scenario{{Work: "discard"}, {Work: "threads"}, {Work: "module-load"}, {Work: "mkfs"}, {Work: "mount"}, {Work: "threads", Phase: "threads"}, {Work: "unmount"}, {Work: "check"}}
+	for _, candidate := range []string{"xfs", "f2fs", "nilfs2", "ext4", "jfs", "reiserfs"} {
+		if d := machinetest.CarryOut(t, s, candidate, plan).Done; d.Outcome != result.Done {
+			t.Errorf("%s: %+v", candidate, d)
 		}
 	}
 }
