@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"path/filepath"
 	"unsafe"
@@ -20,11 +19,7 @@ var Dates = Kind{Name: "dates", Setup: func(_ context.Context, env *Env, _ scena
 	if uint64(^uintptr(0)) == math.MaxUint32 {
 		return Job{Absent: "the system calls of a 32-bit processor date files until 2038 only", AbsentMetrics: datesMetrics}, nil
 	}
-	var uname unix.Utsname
-	if err := unix.Uname(&uname); err != nil {
-		return Job{}, fmt.Errorf("uname: %w", err)
-	}
-	if !limitsDates(unix.ByteSliceToString(uname.Release[:])) {
+	if kernelBefore(5, 4) {
 		return Job{Absent: "before Linux 5.4 the kernel does not limit dates to those that a filesystem holds", AbsentMetrics: datesMetrics}, nil
 	}
 	call, err := env.mountCall()
@@ -66,13 +61,6 @@ var Dates = Kind{Name: "dates", Setup: func(_ context.Context, env *Env, _ scena
 		},
 	}, nil
 }}
-
-// limitsDates reports whether a kernel has timestamp_truncate.
-func limitsDates(release string) bool {
-	var major, minor int
-	_, err := fmt.Sscanf(release, "%d.%d", &major, &minor)
-	return err != nil || major > 5 || major == 5 && minor >= 4
-}
 
 var datesMetrics = []string{result.DatesFrom, result.DatesUntil}
 

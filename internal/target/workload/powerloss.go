@@ -28,6 +28,10 @@ var PowerLoss = Kind{Name: "power-loss", Setup: func(ctx context.Context, env *E
 	if env.Chip == nil {
 		return Job{Absent: "only a simulated chip can lose power while the machine keeps running"}, nil
 	}
+	if kernelBefore(6, 1) {
+		return Job{}, result.Fail(result.Unsupported, "use a kernel of Linux 6.1 or later",
+			"before Linux 6.1 a chip cannot be read without error correction (MEMREAD), so that its contents cannot be kept")
+	}
 	if !env.Mounted {
 		return Job{}, result.Refuse("", "the power can only be lost while the filesystem is mounted")
 	}
