@@ -127,9 +127,9 @@ func (e *held) overlay(d *drive, p piece) {
 	case e.data == nil:
 		e.data = d.compose(p)
 	case p.data == nil:
-		clear(e.data.data[p.from:p.to])
+		clear(e.data.Data[p.from:p.to])
 	default:
-		copy(e.data.data[p.from:], p.data)
+		copy(e.data.Data[p.from:], p.data)
 	}
 }
 

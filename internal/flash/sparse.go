@@ -31,7 +31,7 @@ func pieces(off, n int64, f func(c, from, to, at int64)) {
 func (s *sparse) read(off int64, p []byte) {
 	pieces(off, int64(len(p)), func(c, from, to, at int64) {
 		if chunk := s.chunks[c]; chunk != nil {
-			copy(p[at:], chunk.data[from:to])
+			copy(p[at:], chunk.Data[from:to])
 		} else {
 			clear(p[at : at+to-from])
 		}
@@ -43,7 +43,7 @@ func (s *sparse) write(off int64, p []byte) {
 		if s.chunks[c] == nil {
 			s.chunks[c] = s.backing.make()
 		}
-		copy(s.chunks[c].data[from:to], p[at:])
+		copy(s.chunks[c].Data[from:to], p[at:])
 	})
 }
 
@@ -54,7 +54,7 @@ func (s *sparse) zero(off, n int64) {
 		case to-from == chunkSize:
 			s.chunks[c] = nil
 		case s.chunks[c] != nil:
-			clear(s.chunks[c].data[from:to])
+			clear(s.chunks[c].Data[from:to])
 		}
 	})
 }

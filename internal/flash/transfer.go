@@ -58,7 +58,7 @@ func copyOut(to []byte, page *contents, from int64) {
 		clear(to)
 		return
 	}
-	copy(to, page.data[from:])
+	copy(to, page.Data[from:])
 }
 
 // locate returns where a page is on the medium.
@@ -136,12 +136,12 @@ func (d *drive) compose(p piece) *contents {
 	}
 	c := d.backing.make()
 	if old != nil {
-		copy(c.data, old.data)
+		copy(c.Data, old.Data)
 	}
 	if p.data == nil {
-		clear(c.data[p.from:p.to])
+		clear(c.Data[p.from:p.to])
 	} else {
-		copy(c.data[p.from:], p.data)
+		copy(c.Data[p.from:], p.data)
 	}
 	return c
 }
