@@ -135,7 +135,8 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			}
 			one.Factors = st.Vary(fitted, on)
 		}
-		if one.Boots == nil || !one.Virtual() { // with the virtual clock these boot from the filesystems alone
+		// With the virtual clock several kernels only boot, where a study boots.
+		if one.Boots == nil || !one.Virtual() || len(q.Kernels) == 1 {
 			one.OnKernels(q.Kernels)
 		}
 		if err := q.cpus(&one, st); err != nil {

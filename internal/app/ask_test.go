@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/must"
 )
 
 // The same command has the same figures where the clock is virtual; elsewhere the order of trials is
@@ -319,5 +320,27 @@ func TestRoomy(t *testing.T) {
 	p.Memory = 0
 	if got := roomy([]plan.Plan{of(p, 300, 300)})[0].Memory; got != 0 {
 		t.Errorf("memory that nobody sets became %d", got)
+	}
+}
+
+// A kernel that is named is that of all trials; several only boot where a study boots by the virtual
+// clock.
+func TestKernelOfTrials(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		study, clock string
+		kernels      []string
+		want         string
+	}{
+		{"elc-2015", "virtual", []string{"6.12"}, "6.12"}, {"elc-2015", "wall", []string{"6.12", "6.1"}, "6.12"},
+		{"elc-2015", "virtual", []string{"6.12", "6.1"}, ""}, {"bootlin-2023", "virtual", []string{"6.12", "6.1"}, "6.12"},
+	} {
+		plans, _, err := Ask{Study: c.study, Clock: c.clock, Kernels: c.kernels}.Plans()
+		must.Do(t, err)
+		for _, p := range plans {
+			if p.Kernel != c.want {
+				t.Errorf("%v: trials are on %q", c, p.Kernel)
+			}
+		}
 	}
 }

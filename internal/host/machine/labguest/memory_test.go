@@ -36,13 +36,13 @@ func TestLeast(t *testing.T) {
 		if _, err := Memory(Least(spec, on)-1, spec, on); err == nil {
 			t.Errorf("%s, %d: less is enough", c.storage, c.trees)
 		}
-		// A user may ask for half as much of a guest with a small kernel.
+		// A user may ask for less of a guest with a small kernel.
 		spec.Arch = "armhf"
-		half := (c.want - 64) << 20
-		if got, err := Memory(half, spec, on); err != nil || got != half || Least(spec, on) != c.want<<20 {
+		less := (c.want - 32) << 20
+		if got, err := Memory(less, spec, on); err != nil || got != less || Least(spec, on) != c.want<<20 {
 			t.Errorf("%s, %d, armhf: %d, %v", c.storage, c.trees, got, err)
 		}
-		if _, err := Memory(half-1, spec, on); err == nil {
+		if _, err := Memory(less-1, spec, on); err == nil {
 			t.Errorf("%s, %d, armhf: less is enough", c.storage, c.trees)
 		}
 	}
