@@ -45,11 +45,10 @@ func Requirements() []lab.Requirement {
 
 // Check refuses what cannot be built, as far as that is known at once.
 func Check(dir string) error {
-	if err := lab.Unmet("a kernel's build", Requirements()); err != nil {
+	if _, err := open(dir); err != nil {
 		return err
 	}
-	_, err := open(dir)
-	return err
+	return lab.Unmet("a kernel's build", Requirements())
 }
 
 // Build builds a kernel for the lab's guests from the source in a directory, or returns the one that was built
