@@ -12,6 +12,7 @@ import (
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
@@ -21,7 +22,7 @@ import (
 // Suite tests a machine. fresh returns it with a spec whose storage is free and has at least 64
 // MiB; the suite provides the data. It is called several times and cleans up with t.Cleanup.
 func Suite(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)) {
-	t.Run("Session", func(t *testing.T) { testSession(t, fresh) })
+	t.Run("Session", func(t *testing.T) { Session(t, fresh) })
 	t.Run("Reading", func(t *testing.T) { testReading(t, fresh) })
 	t.Run("CancelTrial", func(t *testing.T) { testCancelTrial(t, fresh) })
 	t.Run("CancelledStart", func(t *testing.T) { testCancelledStart(t, fresh) })
@@ -74,8 +75,9 @@ func LabFailure(t *testing.T, err error, reason, console string) {
 	}
 }
 
-// One session serves all of this, in order: that is part of the contract.
-func testSession(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)) {
+// Session is the part of the suite that runs on the machine's processor: what a session does until it ends.
+// One serves all of this, in order, which is part of the contract.
+func Session(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)) {
 	s := open(t, fresh)
 	t.Run("Facts", func(t *testing.T) { testFacts(t, s) })
 	t.Run("Support", func(t *testing.T) { testSupport(t, s) })
@@ -201,9 +203,7 @@ func testOption(t *testing.T, s machine.Session) {
 }
 
 func testUnknownWork(t *testing.T, s machine.Session) {
-	scenario := Scenario()
-	scenario[len(scenario)-1].Work = "levitate"
-	d := ended(t, s, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario}, result.Refused)
+	d := ended(t, s, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "discard"}, {Work: "levitate"}}}, result.Refused)
 	if !strings.Contains(d.Reason, "levitate") {
 		t.Errorf("reason %q", d.Reason)
 	}

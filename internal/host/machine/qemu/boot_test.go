@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"whichfs/internal/filesystem"
-	"whichfs/internal/host/lab"
-	"whichfs/internal/host/lab/labtest"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/host/machine/machinetest"
@@ -15,9 +13,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/target/workload"
-	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/parsed"
-	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -95,27 +91,5 @@ func TestBootParameters(t *testing.T) {
 	want := "whichfs.root=btrfs whichfs.options=compress=zstd:3,noatime whichfs.card whichfs.rotational"
 	if got := strings.Join(s.bootParameters(&labguest.BootPlan{}, c), " "); got != want {
 		t.Errorf("%s", got)
-	}
-}
-
-// A guest with a 32-bit ARM processor boots to the login prompt of its own BusyBox, in as little memory
-// as the other boots.
-func TestBootForeign(t *testing.T) {
-	t.Parallel()
-	a, err := lab.ArchNamed("armhf")
-	must.Do(t, err)
-	agent := labtest.Guest(t, a)
-	s := begin(t, New(Options{Agent: agent, Handshake: wait.Patience}), machine.Spec{Storage: "sim:sd-basic,128M", Data: machinetest.Data(t), Arch: "armhf"})
-	if d := machinetest.CarryOut(t, s, "ext4", machinetest.RootScenario()).Done; d.Outcome != result.Done {
-		t.Fatalf("%+v", d)
-	}
-	got, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("ext4")})
-	if d.Outcome != result.Done {
-		t.Fatalf("%+v", d)
-	}
-	root, to, prompt := got["boot 6.1"][result.BootRoot].Value, got["login 6.1"][result.BootInit].Value, got["login 6.1"][result.BootLogin].Value
-	t.Logf("first process after %.2f s, init after %.2f s, prompt after %.2f s", root, to, prompt)
-	if !(root > 0 && to > 0 && prompt > to) {
-		t.Errorf("%+v", got)
 	}
 }
