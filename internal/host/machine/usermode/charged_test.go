@@ -30,8 +30,8 @@ func counting(t *testing.T) *Machine {
 	return New(Options{Agent: labtest.Counting(t), Handshake: wait.Patience})
 }
 
-// With a processor, too, two guests measure the same to the last bit, one of them while everything
-// else on this host is busy.
+// With a processor, too, two guests measure the same to the last bit, one of them beside other
+// work on this host.
 func TestProcessorRepeats(t *testing.T) {
 	m := counting(t)
 	data := machinetest.Data(t)

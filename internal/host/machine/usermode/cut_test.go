@@ -42,8 +42,8 @@ type left struct {
 }
 
 // The same order cuts at the same instants and leaves the same to the last bit, with and without a
-// processor, while everything else on this host is busy as well; another seed cuts elsewhere, which
-// one of both shows. Nothing of the guests is left.
+// processor, and beside other work on this host; another seed cuts elsewhere, which one of both shows.
+// Nothing of the guests is left.
 func TestCutsRepeat(t *testing.T) {
 	for cpu, m := range map[string]*Machine{"": theLab(t, Options{}), "600MIPS": counting(t)} {
 		var p *processor.Profile

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,21 +114,27 @@ func difference(a, b result.Trial) string {
 	return ""
 }
 
-// busy keeps every processor busy until rest is called.
+// busy is other work on this host until rest is called: bursts on every processor, longer than what a guest
+// does between two of its stops, with twice as much rest, so that they begin and end in the middle of
+// everything.
 func busy(t *testing.T) (rest func()) {
 	t.Helper()
 	ctx, rest := context.WithCancel(t.Context())
 	for range runtime.NumCPU() {
 		go func() {
 			for ctx.Err() == nil {
+				burst := rand.N(3 * time.Millisecond)
+				for begun := time.Now(); time.Since(begun) < burst; {
+				}
+				time.Sleep(2 * burst)
 			}
 		}()
 	}
 	return rest
 }
 
-// Two guests with the same seed measure the same to the last bit, one of them while everything else
-// on this host is busy; another seed gives other figures.
+// Two guests with the same seed measure the same to the last bit, one of them beside other work on
+// this host; another seed gives other figures.
 func TestRepeats(t *testing.T) {
 	m := theLab(t, Options{})
 	data := machinetest.Data(t)
