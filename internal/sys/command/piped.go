@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 )
@@ -38,9 +39,11 @@ func StartPiped(o Options, argv ...string) (*Piped, error) {
 }
 
 // End closes the program's input, at whose end it is to end, and kills it if it does not within
-// patience, which is an error that calls it name. One that cannot even be killed is left behind.
+// patience, which is an error that calls it name. What it still prints is read, since it could not end
+// otherwise, and dropped. One that cannot even be killed is left behind.
 func (p *Piped) End(name string, patience time.Duration) error {
 	err := p.In.Close()
+	go io.Copy(io.Discard, p.Out) //nolint:errcheck // until Close
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

@@ -21,6 +21,10 @@ func TestPiped(t *testing.T) {
 		t.Errorf("%q %v", line, err)
 	}
 	must.Do(t, p.End("cat", time.Minute))
+	// More than a pipe holds is still to be printed.
+	p, err = StartPiped(Options{}, "sh", "-c", "cat; head -c 1000000 /dev/zero")
+	must.Do(t, err)
+	must.Do(t, p.End("the talker", time.Minute))
 	p, err = StartPiped(Options{}, "sleep", "1000")
 	must.Do(t, err)
 	if err := p.End("the sleeper", time.Millisecond); err == nil || !strings.Contains(err.Error(), "the sleeper did not end within 1ms and was killed") {
