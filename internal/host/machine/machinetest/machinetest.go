@@ -12,7 +12,6 @@ import (
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
-	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
@@ -203,7 +202,9 @@ func testOption(t *testing.T, s machine.Session) {
 }
 
 func testUnknownWork(t *testing.T, s machine.Session) {
-	d := ended(t, s, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "discard"}, {Work: "levitate"}}}, result.Refused)
+	scenario := Scenario()
+	scenario[len(scenario)-1].Work = "levitate"
+	d := ended(t, s, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario}, result.Refused)
 	if !strings.Contains(d.Reason, "levitate") {
 		t.Errorf("reason %q", d.Reason)
 	}
