@@ -43,7 +43,7 @@ func StartPiped(o Options, argv ...string) (*Piped, error) {
 // otherwise, and dropped. One that cannot even be killed is left behind.
 func (p *Piped) End(name string, patience time.Duration) error {
 	err := p.In.Close()
-	go io.Copy(io.Discard, p.Out) //nolint:errcheck // until Close
+	go func() { _, _ = io.Copy(io.Discard, p.Out) }() // until Close
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
