@@ -27,6 +27,10 @@ type ClientOptions struct {
 	// Grace is the time for the agent to report an abandoned step, and for the end of the stream to
 	// arrive after the end of the process; default 30 s (the stream gets at most 2 of them).
 	Grace time.Duration
+	// Waited returns how long the machine has waited, since the last call, for processors that other
+	// work of this host had: a limit grows by that, so that a machine which gets no processor does not
+	// count as one that hangs. Nil: unknown.
+	Waited func() time.Duration
 	// Slower is the factor by which all limits grow because time passes more slowly at the other
 	// end; default 1.
 	Slower float64

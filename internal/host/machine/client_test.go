@@ -214,6 +214,39 @@ func TestAgentThatDoesNotRead(t *testing.T) {
 	}
 }
 
+// A machine that gets no processor is given as long as it waited for one, and one that hangs is not.
+func TestStarvedAgent(t *testing.T) {
+	asked := make(chan bool)
+	calls := 0
+	c, p := pair(t, ClientOptions{HandshakeLimit: 50 * time.Millisecond, Waited: func() time.Duration {
+		switch calls++; calls {
+		case 2: // the limit is over: only now it gets a processor
+			asked <- true
+			return time.Hour
+		case 3: // before the request did
+			return time.Hour
+		case 4:
+			return 30 * time.Millisecond
+		default:
+			return time.Millisecond
+		}
+	}})
+	go func() {
+		m, _ := p.Receive()
+		<-asked
+		_ = p.Send(wire.KindFacts, m.ID, wellFacts)
+		_, _ = p.Receive()
+	}()
+	if err := c.Hello(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.List(context.Background())
+	want := "the agent said nothing for 0.08 s while listing storage; for 0.03 s of them it waited for a processor of this host, which other work had"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v", err)
+	}
+}
+
 // An agent that has closed its input, and sends nothing more.
 func TestAgentWithClosedInput(t *testing.T) {
 	c, p := pair(t, ClientOptions{Grace: 50 * time.Millisecond})

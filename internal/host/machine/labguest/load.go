@@ -2,6 +2,7 @@ package labguest
 
 import (
 	"slices"
+	"time"
 
 	"whichfs/internal/host/machine"
 	"whichfs/internal/result"
@@ -33,6 +34,18 @@ func Loaded(now func() load.Mark, events machine.Events) machine.Events {
 		events.Figures(f)
 	}
 	return watched
+}
+
+// Waited returns a function that says how long what w observes has waited for processors since its
+// last call.
+func Waited(w *load.Watch) func() time.Duration {
+	last := w.Now()
+	return func() time.Duration {
+		now := w.Now()
+		l := load.Between(last, now, load.Own{})
+		last = now
+		return l.Waited
+	}
 }
 
 // timed reports whether there is a time among the figures of a phase.

@@ -75,6 +75,7 @@ func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec
 		Console:        screen.Last,
 		Dead:           dead,
 		DeadReason:     func() string { return g.reason(screen) },
+		Waited:         labguest.Waited(g.watch()),
 		HandshakeLimit: m.o.Handshake,
 		StepLimit:      m.o.Step,
 		Slower:         slowerBy(spec.Instructions || spec.Processor != nil),

@@ -19,6 +19,7 @@ import (
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/processor"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/load"
 	"whichfs/internal/target/agent/pid1"
 	"whichfs/internal/wire"
 )
@@ -78,6 +79,7 @@ func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec
 		Console:        s.guest.console.Last,
 		Dead:           s.guest.dead,
 		DeadReason:     s.guest.reason,
+		Waited:         labguest.Waited(load.Observe("/proc", s.guest.process.Pid(), os.Getpid())),
 		HandshakeLimit: m.o.Handshake,
 		StepLimit:      m.o.Step,
 	})
