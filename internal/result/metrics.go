@@ -18,16 +18,19 @@ const (
 	DeviceDiscards = "dev.discards"
 	DeviceDiscard  = "dev.discarded"
 	DeviceBusy     = "dev.busy" // time with at least one request in flight
-	MemFreeBefore  = "mem.free.before"
-	MemFreeAfter   = "mem.free.after"
-	MemSlabBefore  = "mem.slab.before"
-	MemSlabAfter   = "mem.slab.after"
-	MemTaken       = "mem.taken"       // by the kernel for itself, slabs, modules and other mappings, without caches of data; below 0 if it was released
-	MemSlabTaken   = "mem.slab.taken"  // slab memory after less slab memory before
-	KernelMessages = "kernel.messages" // new lines in the kernel log
-	AgentMallocs   = "agent.mallocs"   // allocations inside the timed section
-	DataBytes      = "data"            // bytes that the workload itself read or wrote
-	DataFiles      = "files"           // files, directories and links handled
+	// The highest rates of any second of a phase, absent where it was shorter than one.
+	DevicePeakRead    = "dev.read.peak"
+	DevicePeakWritten = "dev.written.peak"
+	MemFreeBefore     = "mem.free.before"
+	MemFreeAfter      = "mem.free.after"
+	MemSlabBefore     = "mem.slab.before"
+	MemSlabAfter      = "mem.slab.after"
+	MemTaken          = "mem.taken"       // by the kernel for itself, slabs, modules and other mappings, without caches of data; below 0 if it was released
+	MemSlabTaken      = "mem.slab.taken"  // slab memory after less slab memory before
+	KernelMessages    = "kernel.messages" // new lines in the kernel log
+	AgentMallocs      = "agent.mallocs"   // allocations inside the timed section
+	DataBytes         = "data"            // bytes that the workload itself read or wrote
+	DataFiles         = "files"           // files, directories and links handled
 
 	// What flash did internally during a phase, where it is simulated or raw: real cards do not
 	// report it.
@@ -241,6 +244,8 @@ var Metrics = []Metric{
 	{Name: DeviceDiscards, Unit: "1", Head: "Discards"},
 	{Name: DeviceDiscard, Unit: "B", Head: "Discarded"},
 	{Name: DeviceBusy, Unit: "s", Head: "Device busy"},
+	{Name: DevicePeakRead, Unit: "B/s", Head: "Highest rate read"},
+	{Name: DevicePeakWritten, Unit: "B/s", Head: "Highest rate written"},
 	{Name: MemFreeBefore, Unit: "B", Head: "Free memory before"},
 	{Name: MemFreeAfter, Unit: "B", Head: "Free memory after"},
 	{Name: MemSlabBefore, Unit: "B", Head: "Slab before"},

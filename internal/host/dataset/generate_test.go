@@ -67,7 +67,7 @@ func near(t *testing.T, what string, got, want, tolerance int) {
 func TestGeneratedTreesAreAlike(t *testing.T) {
 	all, err := Profiles()
 	must.Do(t, err)
-	if len(all) != 4 {
+	if len(all) != 5 {
 		t.Fatalf("%d profiles", len(all))
 	}
 	for _, p := range all {
@@ -174,7 +174,7 @@ func TestGetGenerated(t *testing.T) {
 			listed++
 		}
 	}
-	if listed != 4 {
+	if listed != 5 {
 		t.Errorf("%d generated sets are listed", listed)
 	}
 }
@@ -182,7 +182,7 @@ func TestGetGenerated(t *testing.T) {
 func TestGetGeneratedErrors(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	for name, want := range map[string]string{
-		"gen:":                        "use build-large, build-small, debian-armhf, kernel-source",
+		"gen:":                        "use build-large, build-small, debian-armhf, dot-git, kernel-source",
 		"gen:ext4,5M":                 `there is no profile "ext4"`,
 		"gen:build-small,":            "there is no number",
 		"gen:build-small,5X":          "not a whole number with a known unit",

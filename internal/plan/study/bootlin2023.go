@@ -14,7 +14,7 @@ const (
 	b23BtrfsDup  = "btrfs -m dup"
 	b23Spread    = b23Btrfs + " -o ssd_spread"
 	b23NoJournal = "ext4 -O ^has_journal"
-	b23F2FSMake  = "f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm="
+	b23F2FSMake  = "f2fs -O compression,extra_attr -o compress_algorithm="
 	b23F2FSAll   = ",compress_extension=*"
 	b23SquashFS  = "squashfs -comp lzo"
 	b23EROFS     = "erofs -zlz4hc,12"

@@ -18,7 +18,7 @@ const (
 
 	dbgUSB, dbgNVMe, dbgHDD = "ssd-sata-usb", "nvme", "hdd"
 
-	dbgLarge, dbgSmall, dbgPacked = "large", "small", "packed"
+	dbgLarge, dbgSmall, dbgPacked, dbgGit = "large", "small", "packed", "git"
 )
 
 // dbgCompressed are the candidates that compress, in the order of the source.
@@ -26,7 +26,7 @@ var dbgCompressed = []string{dbgLzo, dbgZlib, dbgZstd1, dbgZstd3}
 
 // dbgAmount is the amount of work at a scale.
 type dbgAmount struct {
-	tools     bool // the source's own programs read the trees as well, and data that is compressed already is written
+	tools     bool // the source's own programs read the trees as well, and data that is compressed already is written: a file and a .git
 	published bool // every candidate with every variant
 }
 
@@ -48,7 +48,7 @@ func DevbuildGist() Study {
 		Amount:     dbgAmount{},
 	}
 	claims := quick
-	claims.Data = append(slices.Clone(quick.Data), DataSet{Name: dbgPacked, Stream: 32 << 20})
+	claims.Data = append(slices.Clone(quick.Data), DataSet{Name: dbgPacked, Stream: 32 << 20}, DataSet{Name: dbgGit, Set: "gen:dot-git,32M"})
 	claims.Amount = dbgAmount{tools: true}
 	return Study{
 		Name:       "devbuild-gist",
@@ -61,7 +61,7 @@ func DevbuildGist() Study {
 			"full": {
 				Candidates: candidates,
 				Rounds:     5,
-				Data:       []DataSet{{Name: dbgLarge, Set: "build-large"}, {Name: dbgSmall, Set: "build-small"}, {Name: dbgPacked, Stream: 512 << 20}},
+				Data:       []DataSet{{Name: dbgLarge, Set: "build-large"}, {Name: dbgSmall, Set: "build-small"}, {Name: dbgPacked, Stream: 512 << 20}, {Name: dbgGit, Set: "gen:dot-git,256M"}},
 				RAM:        "ram:8G",
 				StepLimit:  7200,
 				// Both trees (2.7 and 2.0 GB), the copy of one of them in memory, and a
@@ -178,6 +178,10 @@ func dbgScenario(readOnly bool, scale Scale) scenario.Scenario {
 			{Work: "compression", Phase: dbgPacked + "-compression", Dir: dbgPacked},
 			{Work: "remount"},
 			{Work: "stream-read", Phase: dbgPacked + "-read", Data: dbgPacked, Dir: dbgPacked},
+			{Work: "tree-preserve", Phase: dbgGit + "-write", Data: dbgGit, Dir: dbgGit},
+			{Work: "compression", Phase: dbgGit + "-compression", Data: dbgGit, Dir: dbgGit},
+			{Work: "remount"},
+			{Work: "tree-fetch", Phase: dbgGit + "-read", Data: dbgGit, Dir: dbgGit},
 		}...)
 	}
 	return append(s, scenario.Scenario{{Work: "unmount", Phase: "unmount"}, {Work: "check", Phase: "check"}}...)
@@ -194,16 +198,23 @@ func dbgColumns() []Column {
 	for _, d := range []string{dbgLarge, dbgSmall} {
 		all = append(all, dbgBeside(d)...)
 	}
-	packed := func(name, phase, metric, unit, about string) Column {
-		return Column{Name: name + ", packed", Key: dbgPacked + "-" + strings.ToLower(name), Unit: unit, Extra: true, Terms: []Term{{dbgPacked + "-" + phase, metric}}, About: about}
+	packed := func(d, name, phase, metric, unit, about string) Column {
+		return Column{Name: name + ", " + d, Key: d + "-" + strings.ToLower(name), Unit: unit, Extra: true, Terms: []Term{{d + "-" + phase, metric}}, About: about}
+	}
+	processor := func(d string) Column {
+		return Column{Name: "Processor, write, " + d, Key: d + "-cpu", Unit: "s", Extra: true,
+			Terms: []Term{{d + "-write", result.CPUUser}, {d + "-write", result.CPUSystem}, {d + "-write", result.CPUKernel}},
+			About: "processor time of that writing, including kernel threads"}
 	}
 	return append(all,
-		packed("Write", "write", result.Wall, "s", "writing a file that cannot be compressed, like media and the packs of a .git, until it is on storage"),
-		packed("Read", "read", result.Wall, "s", "reading that file from cold caches"),
-		packed("Ratio", "compression", result.CompressRatio, "1", "bytes that that file takes, over its length"),
-		Column{Name: "Processor, write, packed", Key: dbgPacked + "-cpu", Unit: "s", Extra: true,
-			Terms: []Term{{dbgPacked + "-write", result.CPUUser}, {dbgPacked + "-write", result.CPUSystem}, {dbgPacked + "-write", result.CPUKernel}},
-			About: "processor time of that writing, including kernel threads"},
+		packed(dbgPacked, "Write", "write", result.Wall, "s", "writing a file that cannot be compressed, like media, until it is on storage"),
+		packed(dbgPacked, "Read", "read", result.Wall, "s", "reading that file from cold caches"),
+		packed(dbgPacked, "Ratio", "compression", result.CompressRatio, "1", "bytes that that file takes, over its length"),
+		processor(dbgPacked),
+		packed(dbgGit, "Write", "write", result.Wall, "s", "writing a tree like a .git, whose packs and objects are compressed already, until it is on storage"),
+		packed(dbgGit, "Read", "read", result.Wall, "s", "copying that tree from cold caches into a file system in memory"),
+		packed(dbgGit, "Ratio", "compression", result.CompressRatio, "1", "bytes that the contents of that tree take, over their length"),
+		processor(dbgGit),
 		Column{Name: "Make", Key: "mkfs", Unit: "s", Extra: true, Terms: []Term{{"mkfs", result.Wall}}, About: "making the empty filesystem"},
 		Column{Name: "Check", Key: "check", Unit: "s", Extra: true, Terms: []Term{{"check", result.Wall}}, About: "a check without repair after a clean unmount"})
 }
@@ -263,6 +274,8 @@ func dbgBeside(d string) []Column {
 			About: "used space with the tree of " + d + " files, as the filesystem itself counts it"},
 		{Name: "Copied, " + d, Key: d + "-copied", Unit: "s", Extra: true, Terms: []Term{{d + "-write", result.CopiedAfter}}, Per: result.DataBytes,
 			About: "of the time of writing, until the last file is copied: the data may still be in memory"},
+		{Name: "Highest rate, " + d, Key: d + "-fetch-peak", Unit: "B/s", Extra: true, Level: true, Terms: []Term{{d + "-fetch", result.DevicePeakRead}},
+			About: "what the device delivered in the fastest second of reading into memory, as iostat shows it; none where that takes less than a second"},
 		wall("tar", "tar", "the program itself: tar -c from cold caches into a pipe that is emptied"),
 		wall("tar, records of 1 MiB", "tar-records", "tar -c -b 2048 likewise"),
 		wall("cp -a", "cp", "the program itself: cp -a from cold caches into a file system in memory"),

@@ -87,7 +87,7 @@ func Elc2015() Study {
 				Candidates: published, Rounds: 3, StepLimit: 180,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Amount: e15Amount{volume: 16 << 20, files: 2, full: 0.2, share: 1e-3}, Boots: 1,
+				Amount: e15Amount{volume: 16 << 20, files: 2, full: 0.25, share: 1e-3}, Boots: 1,
 			},
 			"claims": {
 				Candidates: published, Rounds: 3, StepLimit: 900,

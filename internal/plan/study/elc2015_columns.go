@@ -95,7 +95,7 @@ func e15Costs() []Column {
 	wall := func(name, key, about string) Column {
 		return Column{Name: name, Key: key, Unit: "s", Extra: true, Terms: []Term{{key, result.Wall}}, About: about}
 	}
-	mount := wall("Mount time", "mount", "mounting the filled and cleanly unmounted filesystem with cold caches; copies of the tree fill 60 % of its space, in a quick run 20 %")
+	mount := wall("Mount time", "mount", "mounting the filled and cleanly unmounted filesystem with cold caches; copies of the tree fill 60 % of its space, in a quick run 25 %")
 	mount.Extra, mount.Uses = false, uses
 	check := wall("Check", "check", "a check without repair of the filled filesystem after a clean unmount")
 	check.Extra = false

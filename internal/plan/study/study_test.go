@@ -82,7 +82,7 @@ func checkColumns(t *testing.T, s Study) {
 			t.Errorf("column %+v is doubled or incomplete", c)
 		}
 		seen[c.Key] = true
-		if c.Unit != "s" && c.Unit != "B" && c.Unit != "1" {
+		if c.Unit != "s" && c.Unit != "B" && c.Unit != "B/s" && c.Unit != "1" {
 			t.Errorf("column %s has unit %q", c.Key, c.Unit)
 		}
 		for _, term := range slices.Concat(c.Terms, c.Over) {

@@ -208,6 +208,7 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		var t workload.Tally
 		figures, notes, err = r.meter.Around(phaseName(step), func() error { return job.Run(&t) })
 		notes = slices.DeleteFunc(notes, chipNoise)
+		r.meter.Earlier(figures, job.Earlier)
 		if job.Programs || job.Computes && r.meter.Charged() {
 			r.meter.Programs(figures)
 		}

@@ -27,6 +27,7 @@ func Absent(why string) []result.Measurement {
 	var fig figures
 	fig.add(result.Wall, 0, err)
 	fig.take(none, none, threadTimes{err: err})
+	fig.peaks(nil, err)
 	fig.add(result.KernelMessages, 0, err)
 	fig.add(result.AgentMallocs, 0, err)
 	return fig.all
@@ -78,14 +79,7 @@ func (f *figures) threads(c threadTimes) {
 func (f *figures) device(before, after *snapshot) {
 	err := first(before.diskErr, after.diskErr)
 	b, a := before.disk, after.disk
-	// Counters of 32-bit kernels wrap at 2^32.
-	diff := func(field int) float64 {
-		d := a[field] - b[field]
-		if a[field] < b[field] && b[field] < 1<<32 {
-			d += 1 << 32
-		}
-		return float64(d)
-	}
+	diff := func(field int) float64 { return grown(b, a, field) }
 	since := func(field int, kernel string) error {
 		if err == nil && (!has(b, field) || !has(a, field)) {
 			return fmt.Errorf("kernels before %s do not count this", kernel)
@@ -100,6 +94,15 @@ func (f *figures) device(before, after *snapshot) {
 	f.add(result.DeviceDiscards, diff(discards), since(discards, "4.18"))
 	f.add(result.DeviceDiscard, diff(discardedSectors)*sector, since(discardedSectors, "4.18"))
 	f.add(result.DeviceBusy, (time.Duration(diff(busyTicks)) * time.Millisecond).Seconds(), err)
+}
+
+// grown is by how much a counter has grown; those of 32-bit kernels wrap at 2^32.
+func grown(before, after disk, field int) float64 {
+	d := after[field] - before[field]
+	if after[field] < before[field] && before[field] < 1<<32 {
+		d += 1 << 32
+	}
+	return float64(d)
 }
 
 func (f *figures) memory(before, after *snapshot) {

@@ -141,6 +141,20 @@ func (m *Meter) Given(seconds float64) []result.Measurement {
 	return append(all, m.uncharged(givenBefore)...)
 }
 
+// Earlier adds the time of a part of the phase's work that was done and timed before to its figures.
+// What else that part took is in none of them.
+func (m *Meter) Earlier(all []result.Measurement, seconds float64) {
+	for i := range all {
+		switch one := &all[i]; {
+		case one.Absent != "":
+		case one.Metric == result.Wall:
+			one.Value += seconds
+		case one.Metric == result.Instructions && m.counts:
+			one.Value += seconds * 1e9 / float64(Instruction)
+		}
+	}
+}
+
 // Without returns the figures of a phase that could not run.
 func (m *Meter) Without(why string) []result.Measurement {
 	all := append(Absent(why), m.uncharged(why)...)

@@ -165,11 +165,18 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 		align()
 		began.begin()
 	}
+	var peak *peak
+	if m.device != "" && before.diskErr == nil && !m.counts {
+		peak = watchPeak(m.device, before.disk)
+	}
 	m.processor.starts()
 	start := time.Now()
 	err := f()
 	wall := time.Since(start)
 	m.processor.stops()
+	if peak != nil {
+		peak.stop()
+	}
 	if m.counts {
 		ended.end()
 	}
@@ -192,6 +199,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 		before.diskErr = m.silent
 	}
 	fig.take(&before, &after, cpu)
+	fig.peaks(peak, first(before.diskErr, after.diskErr))
 	if m.flash != nil {
 		fig.flash(&before.flash, &after.flash, messages)
 	}

@@ -171,7 +171,7 @@ func (m *Meter) Programs(all []result.Measurement) {
 		return
 	}
 	for i := range all {
-		if metric := all[i].Metric; metric == result.Wall || metric == result.Processor || slices.Contains(result.ProcessorTimes, metric) {
+		if metric := all[i].Metric; metric == result.Wall || metric == result.DevicePeakRead || metric == result.DevicePeakWritten || metric == result.Processor || slices.Contains(result.ProcessorTimes, metric) {
 			all[i].Absent, all[i].Value = notCharged, 0
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // ModuleLoad loads the filesystem's kernel module and everything it depends on, in the order of
 // modules.dep. The module files are read into memory before the clock starts, so the figure is the
 // kernel's own work (linking, init functions) and not the speed of the root filesystem or of a
-// modprobe process.
+// modprobe process. What the machine had loaded to start itself was timed then, and is added.
 var ModuleLoad = Kind{Name: "module-load", Setup: setupModuleLoad}
 
 // Modules is the kernel's module tree of one machine.
@@ -237,12 +237,17 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 	}
 	var parts []part
 	seen := map[string]bool{}
+	var earlier started
 	for i, f := range need {
 		mod := moduleName(f)
-		if _, there := loaded[mod]; there || seen[mod] {
+		if seen[mod] {
 			continue
 		}
 		seen[mod] = true
+		if memory, there := loaded[mod]; there {
+			earlier.add(env, mod, memory)
+			continue
+		}
 		path := filepath.Join(env.Modules.Dir, f)
 		// Reading it once brings it into the page cache.
 		body, err := os.ReadFile(path)
@@ -261,6 +266,7 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 		env.Modules.brought[mod] = env.Modules.brought[mod]
 	}
 	run := func(t *Tally) error {
+		t.Files = earlier.count
 		for i := range parts {
 			_, _, errno := unix.Syscall(unix.SYS_FINIT_MODULE, uintptr(parts[i].fd), uintptr(unsafe.Pointer(parts[i].params)), parts[i].flags)
 			if errno == unix.ENODEV && parts[i].codec {
@@ -285,7 +291,8 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 		if err != nil {
 			return Extra{}, err
 		}
-		var total, file, ram, count int64
+		total, ram, count := earlier.Size, earlier.memory, earlier.count
+		var file int64
 		var names []string
 		for _, p := range parts {
 			if p.refused {
@@ -304,39 +311,48 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 			result.Figure(result.ModuleCount, float64(count)),
 		}, Notes: env.Modules.givenNotes(names)}, nil
 	}
-	return Job{Run: run, After: after}, nil
+	return Job{Run: run, After: after, Earlier: earlier.Seconds}, nil
 }
 
-// AtStart is the cost of loading a module when the machine started, for the one filesystem that the
-// machine itself runs from.
+// AtStart is the cost of loading a module when the machine started, for the filesystem that the
+// machine itself runs from and for what it shares with others.
 type AtStart struct {
 	Seconds float64
 	Size    int64 // of the module file, B
 }
 
+// started are modules that a filesystem needs and that the machine had loaded for itself when it
+// started: they count for every filesystem alike.
+type started struct {
+	AtStart
+	memory, count int64
+}
+
+// add adds a loaded module, unless something else has loaded it.
+func (s *started) add(env *Env, name string, memory int64) {
+	if one, ok := env.AtStart[name]; ok {
+		s.Seconds += one.Seconds
+		s.Size += one.Size
+		s.memory += memory
+		s.count++
+	}
+}
+
 // loadedAtStart reports the load that was timed when the guest started: the module of the root
 // image's own filesystem cannot be unloaded.
 func loadedAtStart(env *Env, name string) Job {
-	var total, own AtStart
-	var count, ram int64
+	var all started
 	loaded, _ := LoadedModules()
 	for _, f := range env.Modules.Order(name) {
-		mod := moduleName(f)
-		if part, ok := env.AtStart[mod]; ok {
-			total.Seconds += part.Seconds
-			total.Size += part.Size
-			ram += loaded[mod]
-			count++
-		}
+		all.add(env, moduleName(f), loaded[moduleName(f)])
 	}
-	own = env.AtStart[name]
-	return Job{Given: total.Seconds, After: func() (Extra, error) {
+	return Job{Given: all.Seconds, After: func() (Extra, error) {
 		return Extra{
 			Measurements: []result.Measurement{
-				result.Figure(result.ModuleSize, float64(total.Size)),
-				result.Figure(result.ModuleOwn, float64(own.Size)),
-				result.Figure(result.ModuleRAM, float64(ram)),
-				result.Figure(result.ModuleCount, float64(count)),
+				result.Figure(result.ModuleSize, float64(all.Size)),
+				result.Figure(result.ModuleOwn, float64(env.AtStart[name].Size)),
+				result.Figure(result.ModuleRAM, float64(all.memory)),
+				result.Figure(result.ModuleCount, float64(all.count)),
 			},
 			Notes: []result.Note{{Level: result.Info, Text: "the guest's own root is " + env.FS.Title + ": its module load was timed when the guest started"}},
 		}, nil

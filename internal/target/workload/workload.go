@@ -46,6 +46,9 @@ type Job struct {
 	// Given, if above zero, is the wall time in seconds of work that was done and timed earlier
 	// (see ModuleLoad); Run is nil then.
 	Given float64
+	// Earlier is the wall time in seconds of a part of the work that was done and timed earlier; it is
+	// added to that of Run.
+	Earlier float64
 }
 
 // Tally holds the counts of the timed section itself.

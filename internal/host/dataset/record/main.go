@@ -1,5 +1,6 @@
 // Command record writes the profiles for the generator from data sets, which
-// it fetches if necessary: record DIRECTORY DATA-SET...
+// it fetches if necessary, or from trees that are here:
+// record DIRECTORY DATA-SET|NAME=TREE...
 package main
 
 import (
@@ -8,13 +9,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"whichfs/internal/host/dataset"
+	"whichfs/internal/plan/scenario"
 )
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: record DIRECTORY DATA-SET...")
+		fmt.Fprintln(os.Stderr, "usage: record DIRECTORY DATA-SET|NAME=TREE...")
 		os.Exit(2)
 	}
 	for _, name := range os.Args[2:] {
@@ -26,7 +29,14 @@ func main() {
 }
 
 func record(ctx context.Context, dir, name string) error {
-	d, err := dataset.Get(ctx, name, func(s string) { fmt.Fprintln(os.Stderr, s) })
+	name, tree, here := strings.Cut(name, "=")
+	var d scenario.Data
+	var err error
+	if here {
+		d, err = dataset.FromDirectory(ctx, tree)
+	} else {
+		d, err = dataset.Get(ctx, name, func(s string) { fmt.Fprintln(os.Stderr, s) })
+	}
 	if err != nil {
 		return err
 	}

@@ -388,6 +388,8 @@ func around(wall, data float64) []result.Measurement {
 		result.Missing(result.DeviceDiscards, "the fake storage cannot discard"),
 		result.Missing(result.DeviceDiscard, "the fake storage cannot discard"),
 		result.Figure(result.DeviceBusy, wall/2),
+		result.Figure(result.DevicePeakRead, rate/2),
+		result.Figure(result.DevicePeakWritten, rate),
 		result.Figure(result.MemFreeBefore, 512<<20),
 		result.Figure(result.MemFreeAfter, 500<<20),
 		result.Figure(result.MemSlabBefore, 20<<20),

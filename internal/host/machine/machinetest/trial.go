@@ -26,7 +26,7 @@ import (
 var Metrics = []string{
 	result.Wall, result.CPUUser, result.CPUSystem, result.CPUFilesystem, result.CPUKernel,
 	result.DeviceRead, result.DeviceWritten, result.DeviceReads, result.DeviceWrites, result.DeviceFlushes,
-	result.DeviceDiscards, result.DeviceDiscard, result.DeviceBusy,
+	result.DeviceDiscards, result.DeviceDiscard, result.DeviceBusy, result.DevicePeakRead, result.DevicePeakWritten,
 	result.MemFreeBefore, result.MemFreeAfter, result.MemSlabBefore, result.MemSlabAfter,
 	result.KernelMessages, result.AgentMallocs,
 }
@@ -139,7 +139,7 @@ func (all figures) add(t *testing.T, f wire.Figures) {
 		switch {
 		case m.Phase != f.Phase:
 			t.Errorf("%s of phase %q among the figures of %q", m.Metric, m.Phase, f.Phase)
-		case !slices.Contains([]string{"s", "B", "1"}, m.Unit):
+		case !slices.Contains([]string{"s", "B", "B/s", "1"}, m.Unit):
 			t.Errorf("%s of phase %s in unit %q", m.Metric, f.Phase, m.Unit)
 		case m.Absent != "" && m.Value != 0:
 			t.Errorf("%s of phase %s is absent (%s) and %v", m.Metric, f.Phase, m.Absent, m.Value)

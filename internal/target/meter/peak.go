@@ -1,0 +1,92 @@
+package meter
+
+import (
+	"errors"
+	"time"
+
+	"whichfs/internal/result"
+)
+
+// second is how long each of the periods is whose highest rate is reported, as with iostat.
+const second = time.Second
+
+// peak watches the traffic of a device second by second. Its goroutine reads the counters once a
+// second, which takes some 10 µs, and allocates nothing meanwhile.
+type peak struct {
+	device  string
+	buf     []byte
+	timer   *time.Timer
+	quit    chan struct{}
+	done    chan struct{}
+	last    disk
+	since   time.Time
+	seconds int // that went by
+	// read and written are the highest rates, B/s.
+	read, written float64
+	err           error
+}
+
+// watchPeak begins to watch; before is what the device has counted so far.
+func watchPeak(device string, before disk) *peak {
+	p := &peak{device: device, buf: make([]byte, 512), quit: make(chan struct{}), done: make(chan struct{}), last: before}
+	p.timer = time.NewTimer(second)
+	p.since = time.Now()
+	go p.watch()
+	return p
+}
+
+func (p *peak) watch() {
+	defer close(p.done)
+	for {
+		select {
+		case <-p.quit:
+			return
+		case <-p.timer.C:
+		}
+		p.timer.Reset(second)
+		text, err := readInto(p.device, p.buf)
+		now := time.Now()
+		var d disk
+		if err == nil {
+			d, err = parseDisk(text)
+		}
+		if err != nil {
+			p.err = err
+			return
+		}
+		p.add(d, now.Sub(p.since))
+		p.last, p.since = d, now
+	}
+}
+
+// add takes a period into account, which is longer than a second where the reader came late.
+func (p *peak) add(now disk, took time.Duration) {
+	p.seconds++
+	p.read = max(p.read, grown(p.last, now, readSectors)*sector/took.Seconds())
+	p.written = max(p.written, grown(p.last, now, writtenSectors)*sector/took.Seconds())
+}
+
+// stop ends the watch.
+func (p *peak) stop() {
+	close(p.quit)
+	<-p.done
+	p.timer.Stop()
+}
+
+// peaks adds the highest rates of a phase.
+func (f *figures) peaks(p *peak, err error) {
+	var read, written float64
+	switch {
+	case err != nil:
+	case p == nil:
+		err = errors.New("not taken on this clock")
+	case p.err != nil:
+		err = p.err
+	case p.seconds == 0:
+		err = errors.New("it took less than a second")
+	default:
+		read, written = p.read, p.written
+	}
+	f.add(result.DevicePeakRead, read, err)
+	f.add(result.DevicePeakWritten, written, err)
+}
