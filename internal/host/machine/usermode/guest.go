@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -81,7 +82,12 @@ func (g *guest) start(h *host, p planned) (err error) {
 	g.console = labguest.Watch(ours, p.line)
 	var serving context.Context
 	serving, g.stop = context.WithCancel(context.Background())
-	go func() { g.served <- g.monitor.Run(serving) }()
+	go func() {
+		// The thread ends with the goroutine, so that nothing else inherits its processor.
+		runtime.LockOSThread()
+		join(g.processor)
+		g.served <- g.monitor.Run(serving)
+	}()
 	go func() {
 		<-g.process.Done()
 		g.stop()

@@ -8,8 +8,8 @@ import (
 )
 
 // processors shares this host's processors among guests. A guest's kernel and its processes take
-// turns, thousands of times a second: on one processor they do so twice as fast as on two, which
-// would have to wake each other.
+// turns, thousands of times a second, and the kernel and its monitor too: on one processor they do so
+// up to twice as fast as on two, which would have to wake each other.
 type processors struct {
 	mu     sync.Mutex
 	guests map[int]int // by processor
@@ -37,6 +37,13 @@ func (p *processors) take() (int, error) {
 	}
 	p.guests[best]++
 	return best, nil
+}
+
+// join moves the calling thread to a processor, where it may.
+func join(n int) {
+	var one unix.CPUSet
+	one.Set(n)
+	_ = unix.SchedSetaffinity(0, &one)
 }
 
 func (p *processors) put(n int) {
