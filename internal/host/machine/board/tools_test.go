@@ -46,9 +46,7 @@ func without(t *testing.T) []string {
 func TestToolsThatTheBoardLacks(t *testing.T) {
 	needs.Devices(t)
 	image, err := lab.Locate(lab.Native())
-	if err != nil {
-		t.Skip(err)
-	}
+	must.Do(t, err)
 	b := boardtest.Start(t, boardtest.Options{Around: without(t)})
 	tools := trial.Candidate.Filesystem().Needs
 	begin := func(which string) (machine.Session, []string) {
