@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"whichfs/internal/target/agent/remote"
+	"whichfs/internal/target/toolbox"
 )
 
 // board carries out what a host asks of a board that it has just sent this program to.
@@ -14,10 +15,22 @@ func board(command string, words []string) error {
 	switch {
 	case command == "board" && len(words) == 0:
 		return remote.Serve("serve")
+	case command == "tools" && len(words) == 2:
+		return unpack(words[0], words[1])
 	case command == "digest" && len(words) == 1:
 		return digest(words[0])
 	}
 	return fmt.Errorf("%s: unknown arguments %q", command, words)
+}
+
+// unpack unpacks programs that the host has sent.
+func unpack(archive, dir string) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	return toolbox.Unpack(f, dir)
 }
 
 // digest prints the SHA-256 of a file as sha256sum does, which not every board has.

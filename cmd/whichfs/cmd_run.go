@@ -48,6 +48,7 @@ type runCmd struct {
 	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; sim:, and nand: with --clock wall or instructions)." placeholder:"N"`
 	CPUs    []int    `name:"cpus" help:"Number of processors of the lab's guests, with --clock wall; several are a factor: 1,2,4 (default: as many as the study's machine had, at most this host's)." placeholder:"N"`
 	Arch    string   `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Tools   string   `help:"With --machine ssh: the tools that are sent to the board's memory from the lab's image for its processor: missing (those that it lacks, the default), lab (all that the run needs, so that their versions are the lab's) or board (none)." placeholder:"WHICH"`
 	Module  []string `sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
 }
 
@@ -55,7 +56,7 @@ func (c *runCmd) Run(a *shell) error {
 	q := c.ask()
 	q.Permission.Destroy, q.Permission.Risk = c.Destroy, c.Risk
 	q.Machine, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
-	q.Cuts, q.CPUs, q.Arch, q.Modules = c.Cuts, c.CPUs, c.Arch, c.Module
+	q.Cuts, q.CPUs, q.Arch, q.Tools, q.Modules = c.Cuts, c.CPUs, c.Arch, c.Tools, c.Module
 	return c.begin(a, q)
 }
 

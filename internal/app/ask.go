@@ -62,6 +62,7 @@ type Ask struct {
 	CPUs    []int
 	Memory  []string // of a guest, "512M"; empty: the study's. Several are the levels of a factor.
 	Arch    string
+	Tools   string   // that are sent to a board: plan.ToolsMissing, the default, or another
 	Modules []string // kernel modules: paths of files, or names of those that the lab has built
 	// Data is a directory, or the name of a data set, for the study's first tree.
 	Data string
@@ -223,6 +224,9 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	if _, err := ArchNamed(p.Arch); err != nil {
 		return p, err
 	}
+	if err := q.send(&p); err != nil {
+		return p, err
+	}
 	if err := q.charge(&p, processors); err != nil {
 		return p, err
 	}
@@ -257,6 +261,21 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 		p.Seed = plan.NewSeed()
 	}
 	return p, nil
+}
+
+// send sets which programs are sent to a board.
+func (q Ask) send(p *plan.Plan) error {
+	switch q.Tools {
+	case "", plan.ToolsMissing, plan.ToolsLab, plan.ToolsBoard:
+	default:
+		return result.Refuse("--tools missing, lab or board", "--tools: %q is none of missing, lab and board", q.Tools)
+	}
+	if plan.OnBoard(p.Machine) {
+		p.Tools = cmp.Or(q.Tools, plan.ToolsMissing)
+	} else if q.Tools != "" {
+		return result.Refuse("leave it out", "--tools: machine %s has its own tools; they are sent to boards only (ssh:[USER@]HOST[:PORT])", p.Machine)
+	}
+	return nil
 }
 
 // rounds is the requested number, or the default for the study, the clock, a prediction and the way of

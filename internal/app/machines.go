@@ -75,7 +75,19 @@ type Permission struct {
 // specOf is the spec of a plan's sessions.
 func specOf(p plan.Plan, may Permission) machine.Spec {
 	return machine.Spec{Storage: p.Storage, Destroy: may.Destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
-		Data: p.Data, Trees: held(p), Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules}
+		Data: p.Data, Trees: held(p), Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules, Programs: programs(p), Tools: p.Tools}
+}
+
+// programs are those that a plan's work starts.
+func programs(p plan.Plan) []filesystem.Tool {
+	var tools []filesystem.Tool
+	for _, c := range p.Candidates {
+		tools = append(tools, c.Filesystem().Needs...)
+	}
+	if slices.ContainsFunc(slices.Concat(p.ReadWrite, p.ReadOnly), func(s scenario.Step) bool { return s.Work == "fio" }) {
+		tools = append(tools, filesystem.Tool{Program: "fio", Package: "fio"})
+	}
+	return tools
 }
 
 // held is how often a plan's work holds each tree in memory at once.

@@ -69,6 +69,8 @@ type Plan struct {
 	// Kernel is the version of the guests' kernel, or how it begins ("6.12"), except
 	// in trials of a level with another. Empty: the lab's own.
 	Kernel string `json:"kernel,omitempty"`
+	// Tools says which programs are sent to a board, one of the constants Tools…; empty: none.
+	Tools string `json:"tools,omitempty"`
 	// Modules are kernel module files on this host, by path.
 	Modules []string `json:"modules,omitempty"`
 	// Cuts is the number of power cuts in mid-write after each trial of the
@@ -89,6 +91,13 @@ type Boots struct {
 	// Kernels by version prefix ("6.1", "6.12"); empty: the lab's own.
 	Kernels []string `json:"kernels,omitempty"`
 }
+
+// The programs that are sent to a board.
+const (
+	ToolsMissing = "missing" // those that it lacks
+	ToolsLab     = "lab"     // all that the run needs, so that their versions are the lab's
+	ToolsBoard   = "board"   // none
+)
 
 // UntilSettled is the only value of Until besides "".
 const UntilSettled = "settled"

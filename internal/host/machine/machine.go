@@ -71,6 +71,10 @@ type Spec struct {
 	// times: as the archive, as a directory and as the image of a read-only filesystem.
 	Trees map[string]int
 	Work  string // directory for temporary files, on this host
+	// Programs that the work starts, and which of them are sent to a machine that is not this host's own,
+	// as plan.Plan has it.
+	Programs []filesystem.Tool
+	Tools    string
 }
 
 // Session is a running agent. It is used from one goroutine.

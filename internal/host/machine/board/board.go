@@ -177,6 +177,7 @@ type session struct {
 	line    *line
 	process *command.Piped
 	agent   string // what was sent, for the report
+	kit     kit    // of programs that were sent
 }
 
 // launch sends the agent and starts it.
@@ -210,11 +211,16 @@ func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 	if err != nil {
 		return err
 	}
-	// Until the agent has read an archive, it is there twice.
-	if err := l.afford(info.Size()+agentMemory, labguest.DataMemory(spec.Data, spec.Trees, 2)+sent.modules); err != nil {
+	tools, err := s.gather(ctx, spec, arch)
+	if err != nil {
 		return err
 	}
-	parent, err := l.choose(info.Size() + sent.archives + sent.modules)
+	defer tools.remove()
+	// Until the agent has read an archive, it is there twice.
+	if err := l.afford(info.Size()+agentMemory+tools.room(), labguest.DataMemory(spec.Data, spec.Trees, 2)+sent.modules); err != nil {
+		return err
+	}
+	parent, err := l.choose(info.Size() + tools.room() + sent.archives + sent.modules)
 	if err != nil {
 		return err
 	}
@@ -227,6 +233,9 @@ func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 		return err
 	}
 	s.agent = fmt.Sprintf("%s, %d bytes, sent for this run", digest, info.Size())
+	if err := s.equip(ctx, tools); err != nil {
+		return err
+	}
 	return s.start()
 }
 

@@ -118,10 +118,12 @@ var receive = oneLine(paths + `
 // forget removes files that the agent has read.
 var forget = oneLine(paths + `mark=$1; shift; rm -f "$@"; echo; echo "$mark";`)
 
-// start starts the agent $2 of directory $3, where it may put small files.
+// start starts the agent $2 of directory $3, where it may put small files, and where programs may be
+// that were sent.
 var start = oneLine(paths + `
 	cd / || exit 1;
 	TMPDIR=$3; export TMPDIR;
+	if [ -d "$3/tools/bin" ]; then PATH="$3/tools/bin:$PATH"; fi;
 	echo $$ >"$3/agent.pid";
 	echo; echo "$1";
 	exec "$2" board;`)

@@ -1,0 +1,95 @@
+package board_test
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/labtest"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/board"
+	"whichfs/internal/host/machine/board/boardtest"
+	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/plan"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/testing/must"
+	"whichfs/internal/testing/needs"
+)
+
+// without hides programs, their library and their configuration from a server's own mount namespace.
+func without(t *testing.T) []string {
+	t.Helper()
+	var script strings.Builder
+	empty := filepath.Join(t.TempDir(), "empty")
+	script.WriteString("set -e; : >" + empty + "; ")
+	for _, name := range []string{"mkfs.ext4", "e2fsck", "tune2fs", "dumpe2fs", "resize2fs"} {
+		if at, err := command.Look(name); err == nil {
+			at, err = filepath.EvalSymlinks(at)
+			must.Do(t, err)
+			script.WriteString("mount --bind " + empty + " " + at + "; ")
+		}
+	}
+	libraries, err := filepath.Glob("/usr/lib/*-linux-gnu/libext2fs.so.2.*")
+	must.Do(t, err)
+	for _, at := range append(libraries, "/etc/mke2fs.conf") {
+		script.WriteString("mount --bind " + empty + " " + at + "; ")
+	}
+	return []string{"unshare", "-m", "--propagation", "private", "sh", "-c", script.String() + `exec "$@"`, "sh"}
+}
+
+// A board without mkfs.ext4, its library and its configuration carries out a trial of ext4 with tools
+// that it is sent, and has nothing of them afterwards.
+func TestToolsThatTheBoardLacks(t *testing.T) {
+	needs.Devices(t)
+	image, err := lab.Locate(lab.Native())
+	must.Do(t, err)
+	b := boardtest.Start(t, boardtest.Options{Around: without(t)})
+	tools := trial.Candidate.Filesystem().Needs
+	begin := func(which string) (machine.Session, []string) {
+		var told []string
+		m, err := board.New(b.Name, board.Options{Config: b.Config, Agent: labtest.Agent(t, runtime.GOARCH), Progress: func(text string) { told = append(told, text) }})
+		must.Do(t, err)
+		with := spec(t)
+		with.Programs, with.Tools = tools, which
+		s, err := m.Start(t.Context(), with)
+		if err != nil {
+			t.Fatal(machinetest.Explain(err))
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s, told
+	}
+	s, _ := begin(plan.ToolsBoard)
+	support, err := s.Support(t.Context(), []filesystem.Candidate{trial.Candidate})
+	if err != nil || !strings.Contains(support.Candidates[0].Reason, "mkfs.ext4 is not installed") {
+		t.Errorf("%+v %v", support, err)
+	}
+	must.Do(t, s.Close())
+	for _, which := range []string{plan.ToolsMissing, plan.ToolsLab} {
+		s, told := begin(which)
+		support, err := s.Support(t.Context(), []filesystem.Candidate{trial.Candidate})
+		if err != nil || support.Candidates[0].Reason != "" {
+			t.Fatalf("%+v %v", support, err)
+		}
+		values := map[string]string{}
+		for _, c := range support.Conditions {
+			values[c.Name] = c.Value
+		}
+		if !strings.Contains(values["e2fsprogs"], image.Manifest.Packages["e2fsprogs"]) || !strings.Contains(values["sent to the board"], "mkfs.ext4") {
+			t.Errorf("%s: %v", which, values)
+		}
+		if text := strings.Join(told, "\n"); !strings.Contains(text, "mkfs.ext4") || !strings.Contains(text, " MB) to ssh:board") {
+			t.Errorf("%s: %s", which, text)
+		}
+		t.Log(told)
+		d, err := s.Trial(t.Context(), trial, machine.Events{})
+		if err != nil || d.Outcome != result.Done {
+			t.Fatalf("%+v %v", d, err)
+		}
+		must.Do(t, s.Close())
+		nothingLeft(t, b)
+	}
+}
