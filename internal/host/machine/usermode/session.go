@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
@@ -23,6 +24,10 @@ import (
 	"whichfs/internal/target/agent/pid1"
 	"whichfs/internal/wire"
 )
+
+// patience is how long the start of a guest may take, half a second on most machines: a host that is
+// itself an emulated guest on a busy machine needs a minute and more, and cannot see why.
+const patience = 5 * time.Minute
 
 // Session is a running guest.
 type Session struct {
@@ -80,7 +85,7 @@ func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec
 		Dead:           s.guest.dead,
 		DeadReason:     s.guest.reason,
 		Waited:         labguest.Waited(load.Observe("/proc", s.guest.process.Pid(), os.Getpid())),
-		HandshakeLimit: m.o.Handshake,
+		HandshakeLimit: cmp.Or(m.o.Handshake, patience),
 		StepLimit:      m.o.Step,
 	})
 	if err := s.Open(ctx, p.prepare); err != nil {
