@@ -30,7 +30,7 @@ type Options struct {
 	// Append are further kernel parameters.
 	Append []string
 	// Handshake and Step limit how long a guest may be silent while starting and in a trial, in the
-	// host's time; 0: the default of machine.ClientOptions.
+	// host's time; 0: five minutes, and the default of machine.ClientOptions.
 	Handshake, Step time.Duration
 }
 
