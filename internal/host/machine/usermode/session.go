@@ -25,8 +25,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// patience is how long the start of a guest may take, half a second on most machines: a host that is
-// itself an emulated guest on a busy machine needs a minute and more, and cannot see why.
+// patience is how long the start of a guest may take, half a second on most machines: on a host that
+// is itself an emulated guest it takes a minute and more by that host's clock.
 const patience = 5 * time.Minute
 
 // Session is a running guest.
