@@ -72,6 +72,7 @@ func (v victim) isOne(p process) bool {
 type ground struct {
 	name    string
 	root    bool
+	guests  bool // of the lab
 	victims []victim
 	share   int // of a hundred kills
 	args    []string
@@ -105,7 +106,7 @@ runtime=600
 
 var grounds = []ground{
 	{
-		name: "fake", victims: []victim{theHost}, share: 30, exact: true,
+		name: "fake", victims: []victim{theHost}, share: 22, exact: true,
 		args: []string{"bootlin-2023", "--machine", "fake", "--data", "tree", "--rounds", "6", "--candidates", "ext4; xfs; btrfs -m single; erofs"},
 	}, {
 		name: "loop", root: true, victims: []victim{theHost, theAgent}, share: 30,
@@ -118,8 +119,11 @@ var grounds = []ground{
 		name: "device", root: true, victims: []victim{theHost, theAgent}, share: 12, device: "160M",
 		args: []string{"pandora-2012", "--machine", "local", "--rounds", "1", "--candidates", "ext4"},
 	}, {
-		name: "lab", victims: []victim{theHost, theGuest}, share: 8,
+		name: "lab", guests: true, victims: []victim{theHost, theGuest}, share: 8,
 		args: []string{"bootlin-2023", "--machine", "lab", "--storage", "disk:64M", "--data", "tree", "--rounds", "1", "--candidates", "ext4; erofs"},
+	}, {
+		name: "virtual", guests: true, victims: []victim{theHost}, share: 8, exact: true,
+		args: []string{"bootlin-2023", "--clock", "virtual", "--storage", "sim:sd-basic,64M", "--data", "tree", "--rounds", "2", "--candidates", "ext4; erofs"},
 	},
 }
 
@@ -196,7 +200,7 @@ func TestSoak(t *testing.T) {
 
 // on kills on one ground, the required number of times.
 func (s *soak) on(g ground, kills int) {
-	if g.name == "lab" {
+	if g.guests {
 		home, err := cache.Dir()
 		if err != nil {
 			s.t.Error(err)
@@ -385,7 +389,7 @@ func (c *soakCase) prepare() error {
 			return err
 		}
 	}
-	if c.ground.name == "lab" {
+	if c.ground.guests {
 		if err := os.Symlink(c.lab, filepath.Join(dir, "cache", "lab")); err != nil {
 			return err
 		}
