@@ -37,6 +37,8 @@ type frame struct {
 	before uint64
 	// any: some frame has arrived; of an ack.
 	any bool
+	// over: this end was closed, and knows that all has arrived both ways; of an ack.
+	over bool
 }
 
 const (
@@ -69,7 +71,7 @@ func (f frame) appendTo(out []byte, key string) []byte {
 	b = binary.BigEndian.AppendUint16(b, f.number)
 	if f.kind == ack {
 		b = binary.BigEndian.AppendUint64(b, f.before)
-		b = append(b, flag(f.any))
+		b = append(b, flag(f.any)|flag(f.over)<<1)
 	} else {
 		b = append(b, byte(f.offset>>16), byte(f.offset>>8), byte(f.offset))
 		b = append(b, f.body...)
@@ -99,8 +101,8 @@ func decode(text []byte, key string) (frame, bool) {
 	}
 	f := frame{kind: kind(b[0]), number: binary.BigEndian.Uint16(b[1:])}
 	switch {
-	case f.kind == ack && len(b) == ackSize:
-		f.before, f.any = binary.BigEndian.Uint64(b[3:]), b[11] != 0
+	case f.kind == ack && len(b) == ackSize && b[11] < 4:
+		f.before, f.any, f.over = binary.BigEndian.Uint64(b[3:]), b[11]&1 != 0, b[11]&2 != 0
 	case f.kind == data && len(b) > dataHead, f.kind == last && len(b) == dataHead:
 		f.offset, f.body = uint32(b[3])<<16|uint32(b[4])<<8|uint32(b[5]), b[dataHead:]
 	default:

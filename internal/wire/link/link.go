@@ -31,7 +31,10 @@ const (
 
 	firstWait, shortestWait, longestWait = time.Second, 100 * time.Millisecond, 10 * time.Second
 	modulus                              = 1 << 24 // of offsets in frames
-	farewells                            = 3
+	// After the end each end says so at this interval, until the other says the same or has had the time
+	// to hear it: its last frames may still wait for an answer.
+	farewellEvery, lingering = 100 * time.Millisecond, 3 * time.Second
+	farewells                = 3
 )
 
 // ErrSilent is the error of a stream whose other end said nothing for Options.Silence.
@@ -65,9 +68,10 @@ type Link struct {
 	heard   time.Time
 	alive   bool // something was heard
 	beaten  time.Time
-	// farewells are acks that are still sent after the end: the other end may wait for one, and the line
-	// may lose it.
+	// farewells are acks that are sent all the same after the end: the line may lose some.
 	farewells int
+	over      bool // this end was closed, and all has arrived both ways
+	theyOver  bool // the other end says the same
 
 	out out
 	in  in
@@ -230,6 +234,9 @@ func (l *Link) Close(patience time.Duration) error {
 		l.changed.Wait()
 	}
 	late.Stop()
+	if l.err == nil {
+		l.linger()
+	}
 	err := l.err
 	if err == nil {
 		l.err, l.farewells = io.ErrClosedPipe, farewells
@@ -238,6 +245,21 @@ func (l *Link) Close(patience time.Duration) error {
 	l.mu.Unlock()
 	<-l.stopped
 	return err
+}
+
+// linger answers the other end until it, too, knows that all has arrived.
+func (l *Link) linger() {
+	l.over = true
+	until := time.Now().Add(lingering)
+	say := time.NewTicker(farewellEvery)
+	defer say.Stop()
+	for l.err == nil && !l.theyOver && time.Now().Before(until) {
+		l.in.ackDue = true
+		l.signal()
+		l.mu.Unlock()
+		<-say.C
+		l.mu.Lock()
+	}
 }
 
 // send is the only writer of the line.
@@ -270,7 +292,7 @@ func (l *Link) next() (text []byte, delay time.Duration, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if l.err == nil && now.Sub(l.heard) >= l.o.Silence {
+	if l.err == nil && !l.over && now.Sub(l.heard) >= l.o.Silence {
 		l.fail(fmt.Errorf("%w for %v", ErrSilent, l.o.Silence))
 	}
 	if l.farewells > 0 {
@@ -279,7 +301,7 @@ func (l *Link) next() (text []byte, delay time.Duration, over bool) {
 	}
 	if l.in.ackDue || l.err == nil && now.Sub(l.beaten) >= l.o.Beat && l.mayTalk() {
 		l.in.ackDue, l.beaten = false, now
-		return frame{kind: ack, number: l.in.newest, before: l.in.before, any: l.in.any}.appendTo(nil, l.o.Key), 0, false
+		return frame{kind: ack, number: l.in.newest, before: l.in.before, any: l.in.any, over: l.over}.appendTo(nil, l.o.Key), 0, false
 	}
 	if l.err != nil {
 		return nil, 0, true
@@ -398,6 +420,11 @@ func (l *Link) arrived(f frame) {
 	if f.kind == ack {
 		if f.any {
 			l.out.acknowledged(f, now)
+		}
+		if f.over && l.out.closing {
+			// Some ack may have been lost, but none of what it was for.
+			l.theyOver, l.out.ended = true, true
+			l.out.flying, l.out.again, l.out.full = nil, nil, 0
 		}
 		return
 	}
