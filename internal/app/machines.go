@@ -44,7 +44,7 @@ func (a *App) machine(name, clock string) (machine.Machine, error) {
 		}
 		return fake.New(script), nil
 	}
-	return nil, result.Refuse("", "unknown machine %q; the machines are lab, local and ssh:[USER@]HOST[:PORT]", name)
+	return nil, result.Refuse("", "unknown machine %q; the machines are lab, local, and the boards "+plan.Boards, name)
 }
 
 // verifyData checks that the archive of an earlier run still exists unchanged.

@@ -154,6 +154,13 @@ func (l *Link) Fail(err error) {
 	l.fail(err)
 }
 
+// Err says why nothing is sent or received any more; nil: it is.
+func (l *Link) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
 func (l *Link) fail(err error) {
 	if l.err == nil {
 		l.err = err

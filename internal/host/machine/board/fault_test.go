@@ -176,7 +176,7 @@ func TestUnfitBoard(t *testing.T) {
 		outcome result.Outcome
 		words   []string
 	}{
-		"no rights":    {user, result.Refused, []string{"no root rights", "ssh:root@HOST", "NOPASSWD"}},
+		"no rights":    {user, result.Refused, []string{"no root rights", "log in as root", "NOPASSWD"}},
 		"processor":    {uname, result.Unsupported, []string{`uname -m is "mips"`, "riscv64"}},
 		"little room":  {full, result.Refused, []string{"too little room", "0 MiB are free"}},
 		"full":         {filled, result.Refused, []string{"memory is full", "agent of ssh:board did not fit"}},
