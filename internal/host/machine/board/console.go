@@ -243,15 +243,21 @@ func (c *console) isShell(ctx context.Context) (bool, error) {
 	return is, c.lost(err)
 }
 
+// first reads the reader: a shell that edits its lines may take a thousand characters. $1 is the mark of
+// answers, and $2 the reader's digest. It is typed into shells in which an exclamation mark means something.
+var first = oneLine(`
+	s=$(stty -g 2>/dev/null); stty -echo 2>/dev/null; echo;
+	if md5sum </dev/null >/dev/null 2>&1; then echo "$1 first"; else echo "$1 none"; fi;
+	IFS= read -r x;
+	if [ "$(printf %s "$x" | md5sum)" = "$2  -" ]; then eval "$x"; else stty "$s"; echo "$1 damaged"; fi;`)
+
 // reader is what the board's shell runs: it carries out lines and answers each. A line is a number, the
 // digest of the text that follows, and the text. One that was damaged is not carried out, and one whose
 // answer was lost not a second time. Numbers that begin with v are carried out by this shell itself, and
-// z is the last. $1 is the mark of answers, $d a directory to remove at the end or, with an agent in it,
-// to keep for a while as $k. It is typed into shells in which an exclamation mark means something.
+// z is the last. $d is a directory to remove at the end or, with an agent in it, to keep for a while
+// as $k.
 var reader = oneLine(paths + `
-	m=$1; d=; k=; exec 3>&1;
-	s=$(stty -g 2>/dev/null); stty -echo 2>/dev/null; w=$(stty -g 2>/dev/null);
-	for h in md5sum none; do if $h </dev/null >/dev/null 2>&1; then break; fi; done;
+	m=$1; d=; k=; h=md5sum; w=$(stty -g 2>/dev/null); exec 3>&1;
 	t=; (read -r -t 1 x) </dev/null 2>/dev/null; if [ $? = 1 ]; then t="-t 99"; fi;
 	r() { a="$m $1 $2 $3"; printf "\n%s %s\n" "$a" "$(printf %s "$a" | $h)"; };
 	c() { trap "" INT HUP TERM;
@@ -259,7 +265,7 @@ var reader = oneLine(paths + `
 		elif [ -n "$d" ]; then rm -rf "$d"; fi;
 		stty "$s" 2>/dev/null; echo; echo "$m bye"; };
 	trap "c; exit 1" INT HUP TERM;
-	p=; r 0 0 $h;
+	p=; r 0 0;
 	while IFS= read -r $t x; do
 		n=${x%% *}; x=${x#* }; y=${x%% *}; x=${x#* };
 		case $n in q) break;; esac;
@@ -280,24 +286,34 @@ var reader = oneLine(paths + `
 // startReader starts it.
 func (c *console) startReader(ctx context.Context) error {
 	mark := "whichfs-" + strings.ToLower(rand.Text()[:10])
-	ready := regexp.MustCompile(mark + ` 0 0 (\w+) (\S*)`)
-	for range 4 {
+	for range 6 {
 		c.keep()
-		if err := c.typed(` /bin/sh -c '` + reader + `' whichfs ` + mark + "\n"); err != nil {
+		if err := c.typed(` /bin/sh -c '` + first + `' whichfs ` + mark + " " + digest5(reader) + "\n"); err != nil {
 			return err
 		}
-		var got []string
+		lacks := false
 		is, err := c.await(ctx, 2*answerLimit, func(text string) bool {
-			got = ready.FindStringSubmatch(c.plainText(text))
-			return got != nil && strings.Contains(text, mark+" 0 0 ")
+			text = c.plainText(text)
+			lacks = strings.Contains(text, mark+" none\n")
+			return lacks || strings.Contains(text, mark+" first\n")
 		})
+		if err == nil && is && !lacks {
+			c.keep()
+			if err := c.typed(reader + "\n"); err != nil {
+				return err
+			}
+			is, err = c.await(ctx, 2*answerLimit, func(text string) bool {
+				return strings.Contains(c.plainText(text), mark+" 0 0 ") || strings.Contains(text, mark+" damaged")
+			})
+		}
+		text, _ := c.so()
 		switch {
 		case err != nil:
 			return c.lost(err)
-		case is && got[1] == "none":
-			_ = c.typed("q q q\n")
-			return c.failure(result.Unsupported, "", "the board of machine %s has no md5sum, by which is checked what a serial line may damage", c.place.Name)
-		case is:
+		case lacks:
+			_ = c.typed("\n") // first reads it
+			return c.failure(result.Unsupported, "", "the board of machine %s has no md5sum, which finds what a serial line has damaged", c.place.Name)
+		case is && !strings.Contains(text, mark+" damaged"):
 			c.mark = mark
 			return nil
 		}
@@ -305,7 +321,7 @@ func (c *console) startReader(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.failure(result.LabFailed, "by hand: "+c.place.typed(), "the shell of machine %s does not start /bin/sh", c.place.Name)
+	return c.failure(result.LabFailed, "is the line disturbed? By hand: "+c.place.typed(), "the shell of machine %s does not start /bin/sh", c.place.Name)
 }
 
 // heldText is an answer's: what was printed, with | between lines.
