@@ -201,15 +201,30 @@ func (c *console) logIn(ctx context.Context) error {
 			return c.failure(result.Refused, "set "+passwordVariable+", or "+fileVariable+" to the path of a file with it; "+userVariable+" is for another user",
 				"machine %s asks for the password of %s", c.place.Name, user)
 		}
-		if text, err = c.answer(ctx, password, 6*answerLimit); err != nil {
+		if err := c.enter(ctx, password); err != nil {
 			return err
 		}
+		text, _ = c.so()
+		text = c.plainText(text)
 	}
 	if loginDenied.MatchString(strings.TrimRight(text, " \n")) {
 		return c.failure(result.Refused, "check "+userVariable+" and "+passwordVariable+" (or "+fileVariable+")", "machine %s refuses the login of %s", c.place.Name, user)
 	}
 	c.loggedIn = true
 	return nil
+}
+
+// enter types a password. A login that refuses it takes its time.
+func (c *console) enter(ctx context.Context, password string) error {
+	c.keep()
+	if err := c.typed(password + "\n"); err != nil {
+		return err
+	}
+	if _, err := c.await(ctx, 6*answerLimit, func(text string) bool { return strings.TrimSpace(c.plainText(text)) != "" }); err != nil {
+		return c.lost(err)
+	}
+	_, err := c.quiet(ctx, hush/2, answerLimit, func(text string) bool { return loginAsked.MatchString(c.plainText(text)) })
+	return c.lost(err)
 }
 
 // credentials are the user and, if it is known, the password.
@@ -254,10 +269,11 @@ var first = oneLine(`
 // reader is what the board's shell runs: it carries out lines and answers each. A line is a number, the
 // digest of the text that follows, and the text. One that was damaged is not carried out, and one whose
 // answer was lost not a second time. Numbers that begin with v are carried out by this shell itself, and
-// z is the last. $d is a directory to remove at the end or, with an agent in it, to keep for a while
+// z is the last. What a damaged line has left of another must not be a signal or an end. $d is a directory to remove at the end or, with an agent in it, to keep for a while
 // as $k.
 var reader = oneLine(paths + `
-	m=$1; d=; k=; h=md5sum; w=$(stty -g 2>/dev/null); exec 3>&1;
+	m=$1; d=; k=; h=md5sum; exec 3>&1;
+	stty -isig -ixon 2>/dev/null; stty eof undef 2>/dev/null; w=$(stty -g 2>/dev/null);
 	t=; (read -r -t 1 x) </dev/null 2>/dev/null; if [ $? = 1 ]; then t="-t 99"; fi;
 	r() { a="$m $1 $2 $3"; printf "\n%s %s\n" "$a" "$(printf %s "$a" | $h)"; };
 	c() { trap "" INT HUP TERM;
@@ -377,6 +393,10 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 		case is, found && !again:
 			return got, nil
 		}
+		// There may be more of what was damaged, each line of which is answered.
+		if _, err := c.quiet(ctx, hush/4, answerLimit/2, func(string) bool { return false }); err != nil {
+			return got, c.lost(err)
+		}
 	}
 	return heldText{}, c.failure(result.LabFailed, "is the line disturbed? By hand: "+c.place.typed(), "the shell of machine %s does not answer", c.place.Name)
 }
@@ -411,4 +431,14 @@ func (c *console) endReader(ctx context.Context) bool {
 		}
 	}
 	return false
+}
+
+// logOut ends the login, or whoever comes next finds it.
+func (c *console) logOut() {
+	ctx := context.Background()
+	_, _ = c.quiet(ctx, hush/4, answerLimit/2, func(string) bool { return false }) // the shell may drop what comes earlier
+	c.drop()
+	if c.typed("\x15exit\n") == nil {
+		_, _ = c.await(ctx, answerLimit, func(text string) bool { return loginAsked.MatchString(c.plainText(text)) })
+	}
 }

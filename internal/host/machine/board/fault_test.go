@@ -39,7 +39,11 @@ func TestMain(m *testing.M) {
 
 // host runs a trial that does not end by itself.
 func host(name, config, agent, work string) error {
-	m, err := board.New(name, board.Options{Config: config, Agent: agent})
+	o := board.Options{Config: config, Agent: agent}
+	if at, ok := strings.CutPrefix(config, "-"); ok { // at a serial port
+		o = board.Options{Installed: at, Agent: agent, Silence: 8 * time.Second}
+	}
+	m, err := board.New(name, o)
 	if err != nil {
 		return err
 	}

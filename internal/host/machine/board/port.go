@@ -23,7 +23,7 @@ type port struct {
 
 	mu   sync.Mutex
 	text []byte       // arrived, and not dropped
-	sink func([]byte) // takes what arrives in place of text
+	sink func([]byte) // takes what arrives in place of text; it must not call the port
 	err  error
 	news chan struct{} // something arrived
 	over chan struct{} // nothing arrives any more
@@ -88,7 +88,7 @@ func rawAt(t unix.Termios, baud int) *unix.Termios {
 }
 
 func (o *port) restore() error {
-	return errors.Join(unix.IoctlSetInt(o.fd, unix.TCFLSH, unix.TCIOFLUSH), unix.IoctlSetTermios(o.fd, unix.TCSETS2, o.had), unix.IoctlSetInt(o.fd, unix.TIOCNXCL, 0))
+	return errors.Join(unix.IoctlSetInt(o.fd, unix.TCFLSH, unix.TCIFLUSH), unix.IoctlSetTermios(o.fd, unix.TCSETS2, o.had), unix.IoctlSetInt(o.fd, unix.TIOCNXCL, 0))
 }
 
 // close restores the settings. Where the device is gone there are none.
@@ -108,8 +108,11 @@ func (o *port) read() {
 	for {
 		n, err := o.f.Read(b)
 		o.mu.Lock()
-		sink := o.sink
-		if sink == nil {
+		switch {
+		case n <= 0:
+		case o.sink != nil:
+			o.sink(b[:n])
+		default:
 			o.text = append(o.text, b[:n]...)
 			o.text = o.text[max(0, len(o.text)-mostText):]
 		}
@@ -117,9 +120,6 @@ func (o *port) read() {
 			o.err = fmt.Errorf("%s is gone: %w", o.f.Name(), err)
 		}
 		o.mu.Unlock()
-		if sink != nil && n > 0 {
-			sink(b[:n])
-		}
 		select {
 		case o.news <- struct{}{}:
 		default:
@@ -144,8 +144,15 @@ func (o *port) Write(b []byte) (int, error) {
 	return done, nil
 }
 
-// drain waits until all that was written has left.
-func drain(fd int) error { return unix.IoctlSetInt(fd, unix.TCSBRK, 1) }
+// direct has what arrives taken by a sink, what has arrived first; nil: it is kept again.
+func (o *port) direct(sink func([]byte)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sink = sink; sink != nil {
+		sink(o.text)
+		o.text = nil
+	}
+}
 
 func (o *port) drop() {
 	o.mu.Lock()

@@ -270,7 +270,7 @@ func (s *serial) sendPacked(ctx context.Context, content []byte) error {
 	if err != nil || done == len(content) {
 		return err
 	}
-	s.o.Progress("the line to " + s.place.Name + " does not pass every byte as it is, so the agent is sent in text, which takes longer")
+	s.o.Progress("the board of " + s.place.Name + " does not receive every byte as it is, so the agent is sent in text, which takes longer")
 	return s.sendText(ctx, content, done, progress)
 }
 
@@ -278,8 +278,12 @@ func (s *serial) sendPacked(ctx context.Context, content []byte) error {
 // how many have arrived.
 func (s *serial) sendRaw(ctx context.Context, content []byte, progress func(done int)) (int, error) {
 	c := s.console
-	// A pause of 3 s ends a block.
-	_, err := c.do(ctx, "v", "preparing to receive", `b() { stty raw -echo min 0 time 30 && printf "\n%s go\n" "$m" >&3; head -c $1 >"$d/b"; stty "$w"; $h <"$d/b"; }; : >"$d/p"`, answerLimit)
+	able, err := c.ask(ctx, "", `echo ab | head -c 1 && stty "$w"`, answerLimit, nil)
+	if err != nil || able.status != 0 || able.text != "a" {
+		return 0, err
+	}
+	// A pause of 5 s ends a block.
+	_, err = c.do(ctx, "v", "preparing to receive", `b() { stty raw -echo min 0 time 50 && printf "\n%s go\n" "$m" >&3; head -c $1 >"$d/b"; stty "$w"; $h <"$d/b"; }; : >"$d/p"`, answerLimit)
 	if err != nil {
 		return 0, err
 	}
@@ -362,11 +366,7 @@ func (s *serial) takeOver(ctx context.Context) error {
 		return err
 	}
 	s.link = link.New(c.port, link.Options{Key: key, Waits: true, Silence: s.silence(), Said: s.heard})
-	c.mu.Lock()
-	had := c.text
-	c.text, c.sink = nil, s.link.Feed
-	c.mu.Unlock()
-	s.link.Feed(had)
+	c.direct(s.link.Feed)
 	go func() {
 		<-c.over
 		_, err := c.so()
@@ -474,6 +474,7 @@ func (s *serial) close() error {
 		case <-c.over:
 		}
 		timer.Stop()
+		c.direct(nil)
 	case s.link != nil: // it was lost
 		_ = s.link.Close(0)
 	case c.mark != "":
@@ -482,8 +483,7 @@ func (s *serial) close() error {
 		back = true
 	}
 	if back && c.loggedIn {
-		_, _ = c.Write([]byte("exit\n")) // or whoever comes next finds the login
-		_ = drain(c.fd)
+		c.logOut()
 	}
 	return errors.Join(err, c.port.close())
 }

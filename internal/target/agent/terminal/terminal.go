@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,9 @@ const (
 	patience = 40 * time.Second
 	// farewell is how long the host may take to end its side of the line.
 	farewell = 10 * time.Second
+	// The host's last words must not become the shell's input: so long nothing has to arrive, and at most
+	// that is waited for.
+	hush, longestHush = 400 * time.Millisecond, 4 * time.Second
 )
 
 // Serve takes the terminal over and speaks with the host that knows the key, until it ends the line or
@@ -36,10 +40,12 @@ func Serve(in, out *os.File, key string, silence time.Duration) (err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGTERM)
 	go func() { l.Fail(fmt.Errorf("ended by signal %v", <-signals)) }()
+	var heard atomic.Int64
 	go func() {
 		b := make([]byte, 4096)
 		for {
 			n, err := in.Read(b)
+			heard.Store(time.Now().UnixNano())
 			l.Feed(b[:n])
 			if err != nil {
 				l.Fail(fmt.Errorf("cannot read the line: %w", err))
@@ -48,7 +54,11 @@ func Serve(in, out *os.File, key string, silence time.Duration) (err error) {
 		}
 	}()
 	err = programs.Serve(l, patience)
-	return errors.Join(err, l.Close(farewell))
+	err = errors.Join(err, l.Close(farewell))
+	for until := time.Now().Add(longestHush); time.Now().Before(until) && time.Since(time.Unix(0, heard.Load())) < hush; {
+		time.Sleep(hush / 8)
+	}
+	return err
 }
 
 // raw has a terminal pass on every byte as it is, as cfmakeraw(3) does.

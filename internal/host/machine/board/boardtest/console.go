@@ -38,6 +38,7 @@ type Console struct {
 
 	mu     sync.Mutex
 	frozen bool
+	harmed bool
 	shell  *command.Process
 	over   bool
 	raised chan struct{} // the shell has ended
@@ -56,7 +57,7 @@ type ConsoleOptions struct {
 	Baud int
 	// Kernel is the time between two messages of the kernel; 0: it is silent.
 	Kernel time.Duration
-	// Damage is the part of all characters that are flipped or dropped, once Damaging was called.
+	// Damage is the part of all characters that are flipped or dropped while Disturb is on.
 	Damage float64
 	// SevenBits: the cable drops the highest bit.
 	SevenBits bool
@@ -111,13 +112,18 @@ func (c *Console) spawn() {
 			}
 			hash = strings.TrimSpace(r.Stdout)
 		}
-		write(c.t, c.Board.path("passwd"), "root:x:0:0:root:/:/bin/sh\n", 0o644)
+		write(c.t, c.Board.path("passwd"), "root:x:0:0:root:/:"+c.Board.path("shell")+"\n", 0o644)
+		write(c.t, c.Board.path("shell"), "#!/bin/sh\nPATH="+c.path+"; export PATH; exec busybox sh -i\n", 0o755)
 		write(c.t, c.Board.path("shadow"), "root:"+hash+":19000:0:99999:7:::\n", 0o600)
 	default:
 		argv = []string{"busybox", "sh", "-i"}
 	}
+	setsid, err := command.Look("setsid") // the board may have none
+	if err != nil {
+		c.t.Error(err)
+	}
 	// What runs tests may ignore signals, and a shell cannot undo that.
-	argv = append([]string{"env", "--default-signal", "PATH=" + c.path, "HOME=/", "TERM=vt100", "setsid", "-c", "-w"}, argv...)
+	argv = append([]string{"env", "--default-signal", "PATH=" + c.path, "HOME=/", "TERM=vt100", setsid, "-c", "-w"}, argv...)
 	p, err := command.Start(command.Options{Stdin: c.screen, Stdout: c.screen, Stderr: c.screen}, argv...)
 	if err != nil {
 		c.t.Error(err)
@@ -139,6 +145,7 @@ func (c *Console) respawn() {
 			close(raised)
 			return
 		}
+		time.Sleep(50 * time.Millisecond) // as init does, for what cannot start
 		c.spawn()
 		c.mu.Lock()
 		over = c.over
@@ -214,12 +221,12 @@ func (c *Console) carry(from, to *os.File, kernel time.Duration) {
 			b = fmt.Appendf(nil, "[%5d.123456] mmc0: tuned\r\n", count)
 		}
 		c.mu.Lock()
-		frozen := c.frozen
+		frozen, harmed := c.frozen, c.harmed
 		c.mu.Unlock()
 		if frozen {
 			continue
 		}
-		if c.o.Damage > 0 {
+		if harmed {
 			b = slices.DeleteFunc(b, func(byte) bool { return r.Float64() < c.o.Damage/2 })
 			for i := range b {
 				if r.Float64() < c.o.Damage/2 {
@@ -234,6 +241,19 @@ func (c *Console) carry(from, to *os.File, kernel time.Duration) {
 			time.Sleep(time.Duration(len(b)) * 10 * time.Second / time.Duration(c.o.Baud))
 		}
 	}
+}
+
+// Disturb switches the damage on or off.
+func (c *Console) Disturb(is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.harmed = is
+}
+
+// Settings are those of the host's port, as text.
+func (c *Console) Settings() string {
+	had, err := unix.IoctlGetTermios(int(c.host.Fd()), unix.TCGETS)
+	return fmt.Sprintf("%+v %v", had, err)
 }
 
 // Freeze drops what is sent both ways, as a cable does that was pulled out of the board.
@@ -259,6 +279,13 @@ func (c *Console) Restart() {
 
 // Unplug takes the host's port away, as a USB adapter that is pulled.
 func (c *Console) Unplug() { _ = c.hostEnd.Close() }
+
+// Forget removes the agents that are kept.
+func (c *Console) Forget() {
+	for _, one := range c.Kept() {
+		_ = os.RemoveAll(filepath.Dir(one))
+	}
+}
 
 // Left lists what sessions have on the board, besides the agent that is kept for the next.
 func (c *Console) Left() []string {
