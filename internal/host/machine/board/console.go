@@ -39,6 +39,8 @@ const (
 var (
 	// kernelLine is a message of the kernel, which may be in the middle of anything else.
 	kernelLine = regexp.MustCompile(`\[ *\d+\.\d{6}\](?:\[[^\]\n]*\])? [^\n]*(?:\n|$)`)
+	// begunLine may become one.
+	begunLine  = regexp.MustCompile(`\[[ \d.]*\]?$`)
 	loginAsked = regexp.MustCompile(`(?i)login: *$`)
 	// In other languages, too.
 	passwordAsked = regexp.MustCompile(`(?i)(password|passwort|mot de passe|contraseña|senha)[^\n]{0,20}: *$`)
@@ -64,9 +66,9 @@ type console struct {
 	number int
 }
 
-// plainText removes what the kernel has said between, and keeps it.
-func (c *console) plainText(text string) string {
-	return kernelLine.ReplaceAllString(strings.ReplaceAll(text, "\r", ""), "")
+// plainText removes what the kernel has said between.
+func plainText(text string) string {
+	return begunLine.ReplaceAllString(kernelLine.ReplaceAllString(strings.ReplaceAll(text, "\r", ""), ""), "")
 }
 
 // keep adds what arrives to the board's console, and forgets it.
@@ -100,10 +102,10 @@ func (c *console) answer(ctx context.Context, line string, within time.Duration)
 		return "", err
 	}
 	text, err := c.quiet(ctx, hush/2, within, func(text string) bool {
-		text = c.plainText(text)
+		text = plainText(text)
 		return loginAsked.MatchString(text) || passwordAsked.MatchString(text)
 	})
-	return c.plainText(text), c.lost(err)
+	return plainText(text), c.lost(err)
 }
 
 // lost is the failure of a port.
@@ -126,12 +128,14 @@ func (c *console) login(ctx context.Context) error {
 			return c.lost(err)
 		}
 		anything = anything || said != ""
-		if countdown.MatchString(c.plainText(said)) {
+		if countdown.MatchString(plainText(said)) {
 			continue
 		}
-		text, err := c.answer(ctx, "", answerLimit)
-		if err != nil {
-			return err
+		text := plainText(said)
+		if !loginAsked.MatchString(text) {
+			if text, err = c.answer(ctx, "", answerLimit); err != nil {
+				return err
+			}
 		}
 		anything = anything || text != ""
 		switch {
@@ -205,7 +209,7 @@ func (c *console) logIn(ctx context.Context) error {
 			return err
 		}
 		text, _ = c.so()
-		text = c.plainText(text)
+		text = plainText(text)
 	}
 	if loginDenied.MatchString(strings.TrimRight(text, " \n")) {
 		return c.failure(result.Refused, "check "+userVariable+" and "+passwordVariable+" (or "+fileVariable+")", "machine %s refuses the login of %s", c.place.Name, user)
@@ -220,10 +224,10 @@ func (c *console) enter(ctx context.Context, password string) error {
 	if err := c.typed(password + "\n"); err != nil {
 		return err
 	}
-	if _, err := c.await(ctx, 6*answerLimit, func(text string) bool { return strings.TrimSpace(c.plainText(text)) != "" }); err != nil {
+	if _, err := c.await(ctx, 6*answerLimit, func(text string) bool { return strings.TrimSpace(plainText(text)) != "" }); err != nil {
 		return c.lost(err)
 	}
-	_, err := c.quiet(ctx, hush/2, answerLimit, func(text string) bool { return loginAsked.MatchString(c.plainText(text)) })
+	_, err := c.quiet(ctx, hush/2, answerLimit, func(text string) bool { return loginAsked.MatchString(plainText(text)) })
 	return c.lost(err)
 }
 
@@ -309,7 +313,7 @@ func (c *console) startReader(ctx context.Context) error {
 		}
 		lacks := false
 		is, err := c.await(ctx, 2*answerLimit, func(text string) bool {
-			text = c.plainText(text)
+			text = plainText(text)
 			lacks = strings.Contains(text, mark+" none\n")
 			return lacks || strings.Contains(text, mark+" first\n")
 		})
@@ -319,7 +323,7 @@ func (c *console) startReader(ctx context.Context) error {
 				return err
 			}
 			is, err = c.await(ctx, 2*answerLimit, func(text string) bool {
-				return strings.Contains(c.plainText(text), mark+" 0 0 ") || strings.Contains(text, mark+" damaged")
+				return strings.Contains(plainText(text), mark+" 0 0 ") || strings.Contains(text, mark+" damaged")
 			})
 		}
 		text, _ := c.so()
@@ -365,9 +369,10 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 			return heldText{}, err
 		}
 		var got heldText
-		var is, again, go_ bool
+		var is, again, go_, restarts bool
 		look := func(text string) bool {
-			text = c.plainText(text)
+			restarts = restarted.MatchString(text) || loginAsked.MatchString(text)
+			text = plainText(text)
 			for _, m := range answered.FindAllStringSubmatch(text, -1) {
 				if digest5(m[1]) == m[4] {
 					got.status, _ = strconv.Atoi(m[2])
@@ -377,7 +382,7 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 			}
 			again = strings.Contains(text, c.mark+" x 1 ")
 			go_ = during != nil && strings.Contains(text, c.mark+" go\n")
-			return again || go_ || kind == "z" && ourFrame.MatchString(text)
+			return again || go_ || restarts || kind == "z" && ourFrame.MatchString(text)
 		}
 		found, err := c.await(ctx, within, look)
 		if err == nil && go_ && !is {
@@ -390,6 +395,9 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 		switch {
 		case err != nil:
 			return got, c.lost(err)
+		case restarts && !is:
+			c.mark, c.loggedIn = "", false
+			return got, c.failure(result.LabFailed, "", "the board of machine %s has restarted", c.place.Name)
 		case is, found && !again:
 			return got, nil
 		}
@@ -439,6 +447,6 @@ func (c *console) logOut() {
 	_, _ = c.quiet(ctx, hush/4, answerLimit/2, func(string) bool { return false }) // the shell may drop what comes earlier
 	c.drop()
 	if c.typed("\x15exit\n") == nil {
-		_, _ = c.await(ctx, answerLimit, func(text string) bool { return loginAsked.MatchString(c.plainText(text)) })
+		_, _ = c.await(ctx, answerLimit, func(text string) bool { return loginAsked.MatchString(plainText(text)) })
 	}
 }

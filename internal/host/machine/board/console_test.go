@@ -372,6 +372,7 @@ func TestConsoleOfKilledHost(t *testing.T) {
 // Whoever gives up leaves the console to the shell.
 func TestConsoleGivenUp(t *testing.T) {
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Baud: 115200})
+	c.Disturb(true)
 	for _, when := range []string{"connecting", "sending the agent"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		m := at(t, c, board.Options{Progress: func(text string) {

@@ -188,7 +188,8 @@ func (o *port) await(ctx context.Context, within time.Duration, found func(text 
 	}
 }
 
-// quiet waits until nothing arrives for a while, or until that is found, and returns what has arrived.
+// quiet waits until nothing arrives for a while but messages of the kernel, which may never end, or until
+// that is found, and returns what has arrived.
 func (o *port) quiet(ctx context.Context, hush, within time.Duration, found func(text string) bool) (string, error) {
 	until := time.Now().Add(within)
 	for {
@@ -196,7 +197,8 @@ func (o *port) quiet(ctx context.Context, hush, within time.Duration, found func
 		if err != nil || found(had) || !time.Now().Before(until) {
 			return had, err
 		}
-		more, err := o.await(ctx, min(hush, time.Until(until)), func(text string) bool { return text != had })
+		known := plainText(had)
+		more, err := o.await(ctx, min(hush, time.Until(until)), func(text string) bool { return plainText(text) != known })
 		if err != nil || !more {
 			return had, err
 		}

@@ -354,7 +354,7 @@ func octal(b []byte) string {
 }
 
 // restarted is how the first messages of a kernel or a boot loader begin.
-var restarted = regexp.MustCompile(`Linux version \d|Booting Linux on physical CPU|^U-Boot (SPL )?20\d\d`)
+var restarted = regexp.MustCompile(`(?m)Linux version \d|Booting Linux on physical CPU|^U-Boot (SPL )?20\d\d`)
 
 // takeOver has the reader start the agent, and speaks with it.
 func (s *serial) takeOver(ctx context.Context) error {

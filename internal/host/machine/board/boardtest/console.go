@@ -41,7 +41,7 @@ type Console struct {
 	harmed bool
 	shell  *command.Process
 	over   bool
-	raised chan struct{} // the shell has ended
+	raised chan struct{} // nothing is started any more
 }
 
 // ConsoleOptions of a board with a console; the zero value has a shell of root's with all programs, on a
@@ -53,7 +53,7 @@ type ConsoleOptions struct {
 	Password string
 	// Shell is what runs on the console; nil: BusyBox's shell.
 	Shell []string
-	// Baud limits the speed; 0: none.
+	// Baud limits the speed, while Disturb is on; 0: none.
 	Baud int
 	// Kernel is the time between two messages of the kernel; 0: it is silent.
 	Kernel time.Duration
@@ -67,7 +67,7 @@ type ConsoleOptions struct {
 func StartConsole(t testing.TB, o ConsoleOptions) *Console {
 	t.Helper()
 	needs.Devices(t)
-	c := &Console{t: t, o: o, Board: Board{Dir: t.TempDir()}}
+	c := &Console{t: t, o: o, Board: Board{Dir: t.TempDir()}, raised: make(chan struct{})}
 	c.mount(t)
 	c.path = c.tools(t, o.Options)
 	var err error
@@ -130,7 +130,7 @@ func (c *Console) spawn() {
 		return
 	}
 	c.mu.Lock()
-	c.shell, c.raised = p, make(chan struct{})
+	c.shell = p
 	c.mu.Unlock()
 }
 
@@ -139,10 +139,10 @@ func (c *Console) respawn() {
 	for {
 		<-c.shell.Done()
 		c.mu.Lock()
-		over, raised := c.over, c.raised
+		over := c.over
 		c.mu.Unlock()
 		if over {
-			close(raised)
+			close(c.raised)
 			return
 		}
 		time.Sleep(50 * time.Millisecond) // as init does, for what cannot start
@@ -237,13 +237,13 @@ func (c *Console) carry(from, to *os.File, kernel time.Duration) {
 		if _, err := to.Write(b); err != nil {
 			return
 		}
-		if c.o.Baud > 0 {
+		if c.o.Baud > 0 && harmed {
 			time.Sleep(time.Duration(len(b)) * 10 * time.Second / time.Duration(c.o.Baud))
 		}
 	}
 }
 
-// Disturb switches the damage on or off.
+// Disturb switches the damage and the limit of speed on or off.
 func (c *Console) Disturb(is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
