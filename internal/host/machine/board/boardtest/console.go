@@ -202,6 +202,7 @@ func (c *Console) carry(from, to *os.File, kernel time.Duration) {
 		defer ticker.Stop()
 		spoken = ticker.C
 	}
+	var free time.Time // when the line has passed on what it has
 	count := 0
 	for {
 		var b []byte
@@ -238,7 +239,12 @@ func (c *Console) carry(from, to *os.File, kernel time.Duration) {
 			return
 		}
 		if c.o.Baud > 0 && harmed {
-			time.Sleep(time.Duration(len(b)) * 10 * time.Second / time.Duration(c.o.Baud))
+			// A late wake-up is made up for.
+			if now := time.Now(); free.Before(now.Add(-100 * time.Millisecond)) {
+				free = now
+			}
+			free = free.Add(time.Duration(len(b)) * 10 * time.Second / time.Duration(c.o.Baud))
+			time.Sleep(time.Until(free))
 		}
 	}
 }
