@@ -163,6 +163,8 @@ func (c *Console) kill() {
 		c.t.Error(err)
 		return
 	}
+	// With the first of its session the others lose the terminal, so all are found before any is ended.
+	var pids []int
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range all {
 		text, err := os.ReadFile(path)
@@ -172,8 +174,11 @@ func (c *Console) kill() {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && pid > 1 {
-			_ = unix.Kill(pid, unix.SIGKILL)
+			pids = append(pids, pid)
 		}
+	}
+	for _, pid := range pids {
+		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	c.mu.Lock()
 	p := c.shell
