@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"whichfs/internal/target/agent/remote"
+	"whichfs/internal/target/agent/terminal"
 	"whichfs/internal/target/toolbox"
 )
 
@@ -15,6 +17,15 @@ func board(command string, words []string) error {
 	switch {
 	case command == "board" && len(words) == 0:
 		return remote.Serve("serve")
+	case command == "terminal" && (len(words) == 1 || len(words) == 2):
+		silence := time.Duration(0) // the usual one
+		if len(words) == 2 {
+			var err error
+			if silence, err = time.ParseDuration(words[1]); err != nil {
+				return err
+			}
+		}
+		return terminal.Serve(os.Stdin, os.Stdout, words[0], silence)
 	case command == "tools" && len(words) == 2:
 		return unpack(words[0], words[1])
 	case command == "digest" && len(words) == 1:

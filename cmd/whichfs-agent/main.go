@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,7 +38,7 @@ func main() {
 	}
 	asked := len(os.Args) == 2 && os.Args[1] == "serve"
 	measured := len(os.Args) > 1 && os.Args[1] == "speed"
-	onBoard := len(os.Args) > 1 && (os.Args[1] == "board" || os.Args[1] == "tools" || os.Args[1] == "digest")
+	onBoard := len(os.Args) > 1 && slices.Contains([]string{"board", "terminal", "tools", "digest"}, os.Args[1])
 	// These are only ever requested on a user's machine, even if the agent is process 1 there (in a
 	// container).
 	if os.Getpid() == 1 && !asked && !measured && !onBoard {
@@ -57,7 +58,7 @@ func main() {
 		return
 	}
 	if !asked {
-		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n       whichfs-agent board\n       whichfs-agent tools ARCHIVE DIRECTORY\n       whichfs-agent digest FILE\n       whichfs-agent speed [--quick] [--name NAME]\n\nserve: whichfs starts this program and talks to it over standard input and output.\nboard: the same at the end of a line, started over ssh.\ntools unpacks programs that were sent.\ndigest prints the SHA-256 of a file.\nspeed prints the profile of this machine's processor, for whichfs run --cpu.")
+		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n       whichfs-agent board\n       whichfs-agent terminal KEY [SILENCE]\n       whichfs-agent tools ARCHIVE DIRECTORY\n       whichfs-agent digest FILE\n       whichfs-agent speed [--quick] [--name NAME]\n\nserve: whichfs starts this program and talks to it over standard input and output.\nboard: the same at the end of a line, started over ssh.\nterminal: on a serial console, which it takes over.\ntools unpacks programs that were sent.\ndigest prints the SHA-256 of a file.\nspeed prints the profile of this machine's processor, for whichfs run --cpu.")
 		os.Exit(2)
 	}
 	workload.SpareProcessor()

@@ -46,7 +46,7 @@ func (doctorCmd) Run(a *shell) error {
 	a.show(foreignFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's own kernel (--machine local)")
 	a.show(localFindings())
-	fmt.Fprintln(a.stdout, "\nBoards (--machine ssh:[USER@]HOST[:PORT])")
+	fmt.Fprintln(a.stdout, "\nBoards (--machine ssh:[USER@]HOST[:PORT] or serial:DEVICE[@BAUD])")
 	a.show(boardFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's load (changes figures by wall clock, none by virtual clock)")
 	fmt.Fprintln(a.stdout, strings.Join(loadFindings(load.Try(a.ctx, tryFor)), "\n"))
@@ -66,7 +66,7 @@ func (doctorCmd) Run(a *shell) error {
 
 // boardFindings lists what boards are reached with, and the agents that can be sent to them.
 func boardFindings() []finding {
-	out := []finding{required(lab.Requirement{Program: "ssh", Package: "openssh-client", Without: "no boards"})}
+	out := []finding{required(lab.Requirement{Program: "ssh", Package: "openssh-client", Without: "no boards over ssh"})}
 	for _, arch := range machine.Architectures {
 		path, err := machine.AgentPath("", arch)
 		f := finding{name: "agent for " + arch, ok: err == nil, note: path}

@@ -17,10 +17,12 @@ import (
 
 type listCmd struct {
 	What    string `arg:"" enum:"filesystems,abilities,studies,storage,models,processors,data,needs,keys,profiles" help:"filesystems, abilities, studies, storage, models, processors, data, or for recommend: needs, keys, profiles."`
-	Machine string `help:"With storage: whose: local or ssh:[USER@]HOST[:PORT] (a board; needs root there)." default:"local" placeholder:"NAME"`
+	Machine string `help:"With storage: whose: local, ssh:[USER@]HOST[:PORT] or serial:DEVICE[@BAUD] (a board; needs root there)." default:"local" placeholder:"NAME"`
+	agentFlag
 }
 
 func (c *listCmd) Run(a *shell) error {
+	a.AgentPath = c.AgentPath
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	var err error
 	if c.Machine != "local" && c.What != "storage" {

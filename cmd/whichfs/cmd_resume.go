@@ -12,6 +12,7 @@ type resumeCmd struct {
 	Destroy string `help:"As for run; must be given again. For a medium in a reader, the ID changes with its contents." placeholder:"ID"`
 	Risk    bool   `name:"risk-this-kernel" help:"As for run; must be given again."`
 	workFlag
+	agentFlag
 
 	outputs `group:"Output"`
 }
@@ -20,6 +21,7 @@ func (c *resumeCmd) Run(a *shell) error {
 	if err := c.outputs.check(); err != nil {
 		return err
 	}
+	a.AgentPath = c.AgentPath
 	job, run, err := a.Resume(c.RunID, c.Rounds, app.Permission{Destroy: c.Destroy, Risk: c.Risk, Work: c.Work})
 	if err != nil {
 		return err

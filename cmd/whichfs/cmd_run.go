@@ -39,20 +39,22 @@ type planned struct {
 type runCmd struct {
 	planned
 
-	Machine string   `help:"Where trials run: lab (a guest, no root needed), local (this kernel, needs root) or ssh:[USER@]HOST[:PORT] (a board, see docs/boards.md)." placeholder:"NAME"`
-	Storage []string `sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local, ssh); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series with a run on each." placeholder:"STORAGE"`
+	Machine string   `help:"Where trials run: lab (a guest, no root needed), local (this kernel, needs root), ssh:[USER@]HOST[:PORT] or serial:DEVICE[@BAUD] (a board, see docs/boards.md)." placeholder:"NAME"`
+	Storage []string `sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local, boards); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series with a run on each." placeholder:"STORAGE"`
 	Destroy string   `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Every real device needs it, even an empty one." placeholder:"ID"`
-	Risk    bool     `name:"risk-this-kernel" help:"With --machine local or ssh: mount broken filesystems on that machine's own kernel, which may crash or corrupt its own data."`
+	Risk    bool     `name:"risk-this-kernel" help:"With --machine local or a board: mount broken filesystems on that machine's own kernel, which may crash or corrupt its own data."`
 	Clock   string   `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, the same on every machine, and with --cpu also that of a processor; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
 	CPU     []string `name:"cpu" sep:"none" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors), the path of a profile, or host, this machine's, which is measured first. free: it takes no time. Default: free, and with --claims and --full the board of the study. Several, separated by commas or given repeatedly (with a comma in the path of a profile), make a series with a run on each, and the report says what the processor changes. With --clock wall a guest of the lab has an emulated processor of that speed: 15.625MIPS, doubled up to 500MIPS." placeholder:"PROFILE"`
 	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; sim:, and nand: with --clock wall or instructions)." placeholder:"N"`
 	CPUs    []int    `name:"cpus" help:"Number of processors of the lab's guests, with --clock wall; several are a factor: 1,2,4 (default: as many as the study's machine had, at most this host's)." placeholder:"N"`
 	Arch    string   `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
-	Tools   string   `help:"With --machine ssh: the tools that are sent to the board's memory from the lab's image for its processor: missing (those that it lacks, the default), lab (all that the run needs, so that their versions are the lab's) or board (none)." placeholder:"WHICH"`
+	Tools   string   `help:"With a board: the tools that are sent to the board's memory from the lab's image for its processor: missing (those that it lacks, the default), lab (all that the run needs, so that their versions are the lab's) or board (none)." placeholder:"WHICH"`
+	agentFlag
 	Module  []string `sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
 }
 
 func (c *runCmd) Run(a *shell) error {
+	a.AgentPath = c.AgentPath
 	q := c.ask()
 	q.Permission.Destroy, q.Permission.Risk = c.Destroy, c.Risk
 	q.Machine, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
@@ -116,7 +118,12 @@ func unsupported(s []result.Support) []result.Support {
 	return out
 }
 
+// agentFlag is where boards have the agent.
+type agentFlag struct {
+	AgentPath string `name:"agent-path" help:"With a board: where the agent is installed on it; otherwise it is sent." placeholder:"PATH"`
+}
+
 // workFlag is the directory of run, probe and resume.
 type workFlag struct {
-	Work string `help:"Directory for loop files and lab disks; with --machine ssh: one of the board's." placeholder:"DIR"`
+	Work string `help:"Directory for loop files and lab disks; with a board: one of the board's." placeholder:"DIR"`
 }

@@ -23,6 +23,8 @@ type App struct {
 	Path string
 	// Version of whichfs, recorded in runs and reports.
 	Version string
+	// AgentPath is where boards have the agent; empty: it is sent to them.
+	AgentPath string
 	// Note passes a message to the user, separate from the answer.
 	Note func(text string)
 }

@@ -273,7 +273,7 @@ func (q Ask) send(p *plan.Plan) error {
 	if plan.OnBoard(p.Machine) {
 		p.Tools = cmp.Or(q.Tools, plan.ToolsMissing)
 	} else if q.Tools != "" {
-		return result.Refuse("leave it out", "--tools: machine %s has its own tools; they are sent to boards only (ssh:[USER@]HOST[:PORT])", p.Machine)
+		return result.Refuse("leave it out", "--tools: machine %s has its own tools; they are sent to boards only ("+plan.Boards+")", p.Machine)
 	}
 	return nil
 }

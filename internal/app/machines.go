@@ -25,7 +25,10 @@ import (
 // machine makes the machine that a user names, with guests for a clock.
 func (a *App) machine(name, clock string) (machine.Machine, error) {
 	if plan.OnBoard(name) {
-		return board.New(name, board.Options{Progress: a.Note})
+		return board.New(name, board.Options{Progress: a.Note, Installed: a.AgentPath})
+	}
+	if a.AgentPath != "" {
+		return nil, result.Refuse("leave it out", "--agent-path: machine %s is no board", name)
 	}
 	switch name {
 	case "lab":
@@ -44,7 +47,7 @@ func (a *App) machine(name, clock string) (machine.Machine, error) {
 		}
 		return fake.New(script), nil
 	}
-	return nil, result.Refuse("", "unknown machine %q; the machines are lab, local and ssh:[USER@]HOST[:PORT]", name)
+	return nil, result.Refuse("", "unknown machine %q; the machines are lab, local, and the boards "+plan.Boards, name)
 }
 
 // verifyData checks that the archive of an earlier run still exists unchanged.

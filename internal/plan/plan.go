@@ -25,7 +25,7 @@ import (
 type Plan struct {
 	Study   string `json:"study"`
 	Scale   string `json:"scale"`   // "quick", "claims", "full"
-	Machine string `json:"machine"` // "lab", "local", "ssh:root@board", "fake"
+	Machine string `json:"machine"` // "lab", "local", "ssh:root@board", "serial:/dev/ttyUSB0", "fake"
 	Storage string `json:"storage"` // as the user wrote it
 	// Clock of the figures, one of result.Clocks; empty in older plans: ClockWall.
 	Clock string `json:"clock,omitempty"`
@@ -290,11 +290,19 @@ type candidateError struct {
 func (e *candidateError) Error() string { return e.err.Error() }
 func (e *candidateError) Unwrap() error { return e.err }
 
-// SSH is how the names of machines begin that are reached over ssh.
-const SSH = "ssh:"
+// SSH and Serial are how the names of boards begin, by the way to reach them.
+const (
+	SSH    = "ssh:"
+	Serial = "serial:"
+)
+
+// Boards are the names of boards, as users write them.
+const Boards = SSH + "[USER@]HOST[:PORT] or " + Serial + "DEVICE[@BAUD]"
 
 // OnBoard reports whether a machine is neither this host nor made by it.
-func OnBoard(machine string) bool { return strings.HasPrefix(machine, SSH) }
+func OnBoard(machine string) bool {
+	return strings.HasPrefix(machine, SSH) || strings.HasPrefix(machine, Serial)
+}
 
 // OwnKernel reports whether a machine has a kernel that whichfs did not start: this host or a board.
 // Its processor, memory and kernel are what they are, and it outlives every session.

@@ -1,14 +1,17 @@
-// Package board runs trials on a board that is reached over ssh. It is the system's own ssh that
-// connects, so the user's configuration, keys, jump hosts and known hosts count. The board needs a
-// POSIX shell, root's rights and some memory: BusyBox has everything else. The agent is sent into a
-// directory in memory, which the board itself removes at the end, also if the line is cut.
+// Package board runs trials on a board that is reached over ssh or a serial line. It is the system's own
+// ssh that connects, so the user's configuration, keys, jump hosts and known hosts count; on a serial
+// line it is the shell of the board's console that is spoken to first, and then the agent. The board
+// needs a POSIX shell, root's rights and some memory: BusyBox has everything else. The agent is sent into
+// a directory in memory, which the board itself removes at the end, also if the line is cut.
 package board
 
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +24,6 @@ import (
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/sys/command"
 	"whichfs/internal/wire"
 )
 
@@ -39,6 +41,8 @@ type Options struct {
 	Agent string
 	// Config is a file for ssh in place of the user's configuration; empty: the user's.
 	Config string
+	// Installed is the path of the agent on the board; empty: it is sent.
+	Installed string
 	// Silence is how long a board may say nothing before the connection counts as lost; 0: a minute.
 	Silence time.Duration
 	// Progress receives a line per slow step; nil: none is reported.
@@ -175,7 +179,7 @@ type session struct {
 	*machine.Client
 	machine *Machine
 	line    *line
-	process *command.Piped
+	process process
 	agent   string // what was sent, for the report
 	kit     kit    // of programs that were sent
 }
@@ -227,16 +231,61 @@ func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 	if err := l.make(ctx, parent); err != nil {
 		return err
 	}
-	l.o.Progress(fmt.Sprintf("sending the agent for %s (%.1f MB) to %s", arch, float64(info.Size())/1e6, l.place.Name))
-	digest, err := l.send(ctx, path, info.Size(), agentName)
-	if err != nil {
+	if s.agent, err = l.giveAgent(ctx, arch, path, info.Size()); err != nil {
 		return err
 	}
-	s.agent = fmt.Sprintf("%s, %d bytes, sent for this run", digest, info.Size())
 	if err := s.equip(ctx, tools); err != nil {
 		return err
 	}
 	return s.start()
+}
+
+// giveAgent puts the agent into the directory, and describes it for the report.
+func (l *line) giveAgent(ctx context.Context, arch, path string, size int64) (string, error) {
+	if at := l.resident(); at != "" {
+		digest, err := digestOf(path)
+		if err != nil {
+			return "", err
+		}
+		said, err := l.carry(ctx, nil, adopt, at, in(l.dir, agentName))
+		if err != nil {
+			return "", l.failed("taking the agent from "+at, err)
+		}
+		if err := l.sameAgent(at, said, path, digest); err != nil {
+			return "", err
+		}
+		how := "sent for this run"
+		if l.o.Installed != "" {
+			how = "installed as " + at
+		}
+		return fmt.Sprintf("%s, %d bytes, %s", digest, size, how), nil
+	}
+	l.o.Progress(fmt.Sprintf("sending the agent for %s (%.1f MB) to %s", arch, float64(size)/1e6, l.place.Name))
+	digest, err := l.send(ctx, path, size, agentName)
+	return fmt.Sprintf("%s, %d bytes, sent for this run", digest, size), err
+}
+
+// sameAgent refuses an agent that is not this whichfs's own. said is the line of its digest.
+func (l *line) sameAgent(at, said, path, digest string) error {
+	if got, _, _ := strings.Cut(said, " "); got != digest {
+		return result.Refuse("copy "+path+" there, or leave --agent-path out: then it is sent",
+			"%s on %s is not the agent of this whichfs: its SHA-256 is %.64q and should be %s", at, l.place.Name, got, digest)
+	}
+	return nil
+}
+
+// digestOf is the SHA-256 of a file of this host.
+func digestOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot read the agent", Err: err}
+	}
+	defer f.Close() //nolint:errcheck // read only
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot read the agent", Err: err}
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil)), nil
 }
 
 // amounts are sizes in bytes of what is sent besides the agent.
@@ -261,15 +310,16 @@ func toSend(spec machine.Spec) (a amounts, err error) {
 // start starts the agent.
 func (s *session) start() error {
 	l := s.line
-	text, err := l.rooted(start, in(l.dir, agentName), l.dir)
+	argv, err := l.rooted(start, in(l.dir, agentName), l.dir)
 	if err != nil {
 		return err
 	}
 	words := &machine.Lines{}
-	if s.process, err = command.StartPiped(command.Options{Stderr: words}, l.more(text)...); err != nil {
+	if s.process, err = l.start(words, argv); err != nil {
 		return err
 	}
-	s.Client = machine.NewClient(wire.New(&after{r: bufio.NewReader(s.process.Out), mark: l.mark, heard: words.Add}, s.process.In, words.Add), machine.ClientOptions{
+	to, from := s.process.streams()
+	s.Client = machine.NewClient(wire.New(&after{r: bufio.NewReader(from), mark: l.mark, heard: words.Add}, to, words.Add), machine.ClientOptions{
 		Who: "agent", Closer: s.end, Console: func() []string { return slices.Concat(l.words.Last(), words.Last()) }, Dead: s.process.Done(), DeadReason: s.death,
 	})
 	return nil
@@ -298,7 +348,7 @@ func (a *after) Read(p []byte) (int, error) {
 }
 
 func (s *session) death() string {
-	if why := s.line.gone(); why != "" {
+	if why := s.line.goneNow(); why != "" {
 		return "the connection to " + s.line.place.Name + " was lost: " + why
 	}
 	if err := s.process.Err(); err != nil {
@@ -370,7 +420,7 @@ func (s *session) drop(ctx context.Context, p wire.Prepare) error {
 func (s *session) Facts() wire.Facts {
 	f := s.Client.Facts()
 	f.Conditions = append(slices.Clone(f.Conditions),
-		result.Condition{Group: "machine", Name: "transport", Value: "ssh"},
+		result.Condition{Group: "machine", Name: "transport", Value: s.line.name()},
 		result.Condition{Group: "machine", Name: "agent", Value: s.agent})
 	return f
 }

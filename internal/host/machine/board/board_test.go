@@ -26,10 +26,21 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %q %v, want %q", name, got, err, want)
 		}
 	}
+	for name, want := range map[string]Place{
+		"serial:/dev/ttyUSB0":                         {Device: "/dev/ttyUSB0", Baud: 115200},
+		"serial:/dev/ttyS1@921600":                    {Device: "/dev/ttyS1", Baud: 921600},
+		"serial:/dev/serial/by-id/usb-1@a-port0@9600": {Device: "/dev/serial/by-id/usb-1@a-port0", Baud: 9600},
+	} {
+		p, err := Parse(name)
+		if want.Name = name; err != nil || p != want {
+			t.Errorf("%s: %+v %v", name, p, err)
+		}
+	}
 	for name, why := range map[string]string{
 		"ssh:": "names no host", "ssh:@board": "empty user", "ssh:root@": "names no host", "ssh:board:": "not a port",
 		"ssh:board:0": "not a port", "ssh:board:99999": "not a port", "ssh:fe80::1": "too many colons", "ssh:-oProxyCommand=reboot": "neither a user nor a host",
-		"ssh:-l@board": "neither a user nor a host", "ssh:a b": "neither a user nor a host", "ssh:$(reboot)": "neither a user nor a host", "serial:x": "not reached by ssh",
+		"ssh:-l@board": "neither a user nor a host", "ssh:a b": "neither a user nor a host", "ssh:$(reboot)": "neither a user nor a host", "tcp:x": "neither reached by ssh",
+		"serial:": "names no device", "serial:ttyUSB0": "named from the root", "serial:/dev/ttyUSB0@fast": "not a speed", "serial:/dev/ttyUSB0@0": "not a speed",
 	} {
 		_, err := Parse(name)
 		if f := result.FailureOf(err); f == nil || f.Outcome != result.Refused || !strings.Contains(f.Error(), why) {
@@ -66,7 +77,7 @@ func TestQuoted(t *testing.T) {
 
 // What fish and csh read differently is not in scripts, and BusyBox and dash accept them.
 func TestScripts(t *testing.T) {
-	for name, script := range map[string]string{"ask": ask, "keep": keep, "receive": receive, "forget": forget, "start": start, "takeOver": takeOver, "lacking": lacking, "unfold": unfold} {
+	for name, script := range map[string]string{"ask": ask, "keep": keep, "receive": receive, "forget": forget, "start": start, "takeOver": takeOver, "adopt": adopt, "describing": describing, "lacking": lacking, "unfold": unfold} {
 		if strings.ContainsAny(script, "'!\\\n") {
 			t.Errorf("%s: %s", name, script)
 		}
@@ -170,7 +181,7 @@ func TestLogin(t *testing.T) {
 	if p.typed() != "ssh -p 2222 pi@board" {
 		t.Error(p.typed())
 	}
-	l := &line{place: p, words: &machine.Lines{}}
+	l := &ssh{place: p, words: &machine.Lines{}}
 	if f := result.FailureOf(l.refusal(nil)); f == nil || f.Outcome != result.LabFailed || f.Reason != "the connection to ssh:pi@board:2222 ended" {
 		t.Error(f)
 	}

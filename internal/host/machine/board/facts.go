@@ -112,11 +112,11 @@ func (d described) goarch() (string, error) {
 func (d described) asRoot() ([]string, error) {
 	switch d.as {
 	case "root":
-		return []string{"exec"}, nil
+		return nil, nil
 	case "sudo", "doas":
-		return []string{"exec", d.as, "-n"}, nil
+		return []string{d.as, "-n"}, nil
 	}
-	return nil, result.Refuse("log in as root (ssh:root@HOST), or let "+d.user+" use sudo or doas without a password on the board (NOPASSWD, nopass)",
+	return nil, result.Refuse("log in as root, or let "+d.user+" use sudo or doas without a password on the board (NOPASSWD, nopass)",
 		"%s has no root rights on the board: it is not root, and neither sudo -n nor doas -n works", d.user)
 }
 

@@ -39,7 +39,11 @@ func TestMain(m *testing.M) {
 
 // host runs a trial that does not end by itself.
 func host(name, config, agent, work string) error {
-	m, err := board.New(name, board.Options{Config: config, Agent: agent})
+	o := board.Options{Config: config, Agent: agent}
+	if at, ok := strings.CutPrefix(config, "-"); ok { // at a serial port
+		o = board.Options{Installed: at, Agent: agent, Silence: 8 * time.Second}
+	}
+	m, err := board.New(name, o)
 	if err != nil {
 		return err
 	}
@@ -176,7 +180,7 @@ func TestUnfitBoard(t *testing.T) {
 		outcome result.Outcome
 		words   []string
 	}{
-		"no rights":    {user, result.Refused, []string{"no root rights", "ssh:root@HOST", "NOPASSWD"}},
+		"no rights":    {user, result.Refused, []string{"no root rights", "log in as root", "NOPASSWD"}},
 		"processor":    {uname, result.Unsupported, []string{`uname -m is "mips"`, "riscv64"}},
 		"little room":  {full, result.Refused, []string{"too little room", "0 MiB are free"}},
 		"full":         {filled, result.Refused, []string{"memory is full", "agent of ssh:board did not fit"}},

@@ -2,14 +2,11 @@ package board
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +14,6 @@ import (
 	"whichfs/internal/host/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
-	"whichfs/internal/sys/owner"
 )
 
 // How long to wait; variables for tests.
@@ -29,22 +25,47 @@ var (
 	endPatience = 30 * time.Second
 )
 
-// longestSocket is a limit of the kernel (unix(7)), less what ssh appends while it makes the socket.
-const longestSocket = 107 - 17
+// transport is how command lines reach a board.
+type transport interface {
+	// name is what conditions call it.
+	name() string
+	// open connects. Errors are *result.Failure, or of the context.
+	open(ctx context.Context) error
+	// start has the board start a program. The line says more than errs.
+	start(errs io.Writer, argv []string) (process, error)
+	// run has it carry one out. Status 255 is that of a line that was lost.
+	run(ctx context.Context, input io.Reader, argv []string) (command.Result, error)
+	// resident is where on the board the agent is already; "": nowhere.
+	resident() string
+	// refusal explains why the line's first program ended before it said what was expected; said is what
+	// it did say.
+	refusal(said []string) error
+	// gone says why the line was lost, after its first program has ended.
+	gone(first process) string
+	// close ends the connection. It may be called more than once, and after any error.
+	close() error
+}
 
-// line is a connection to a board: the first ssh process, which the others share. On the board its
-// shell keeps the directory.
+// process is a program on the board.
+type process interface {
+	streams() (io.WriteCloser, io.ReadCloser)
+	Done() <-chan struct{}
+	Err() error
+	Kill() error
+	End(name string, patience time.Duration) error
+}
+
+// line is a connection to a board, on which its shell keeps the directory.
 type line struct {
 	o     Options
 	place Place
-	ssh   string
+	transport
 	words *machine.Lines
 	mark  string
 
-	socketDir string
-	lock      *os.File
-	master    *command.Piped
-	lines     *bufio.Reader
+	master process // its shell
+	in     io.WriteCloser
+	lines  *bufio.Reader
 
 	described
 	dir string // on the board; "": none
@@ -54,31 +75,25 @@ type line struct {
 // whose storage is written to as fast as it goes may not get round to an answer for many seconds.
 const silence = time.Minute
 
-// settings are options of every ssh process. They come before the user's configuration, which
-// decides everything else.
-func (l *line) settings() []string {
-	const questions = 6
-	every := max(1, int(cmp.Or(l.o.Silence, silence).Seconds())/questions)
-	return []string{
-		"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15",
-		"-o", fmt.Sprintf("ServerAliveInterval=%d", every), "-o", fmt.Sprintf("ServerAliveCountMax=%d", questions),
-		"-o", "ControlPersist=no", "-o", "RemoteCommand=none", "-o", "ClearAllForwardings=yes", "-o", "PermitLocalCommand=no",
-		"-o", "LogLevel=INFO",
-	}
-}
-
 // connect logs in and has the board describe itself. After an error nothing is left.
 func connect(ctx context.Context, place Place, o Options) (*line, error) {
 	l := &line{o: o, place: place, words: &machine.Lines{}, mark: "whichfs-" + rand.Text()}
-	var err error
-	if l.ssh, err = command.Look("ssh"); err != nil {
-		return nil, result.Fail(result.LabFailed, "sudo apt-get install openssh-client", "machine %s needs the program ssh, which is not installed", place.Name)
+	if place.Device != "" {
+		l.transport = newSerial(place, o, l.words)
+	} else {
+		l.transport = &ssh{place: place, o: o, words: l.words}
 	}
-	if err := l.begin(); err != nil {
-		err = errors.Join(err, l.close())
-		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot start ssh for " + place.Name, Err: err}
+	err := l.open(ctx)
+	if err == nil {
+		l.master, err = l.start(l.words, []string{"/bin/sh", "-c", ask, "whichfs", l.mark, keep})
 	}
-	said, err := l.until(ctx)
+	var said []string
+	if err == nil {
+		var out io.ReadCloser
+		l.in, out = l.master.streams()
+		l.lines = bufio.NewReader(out)
+		_, err = l.until(ctx)
+	}
 	if err == nil {
 		said, err = l.until(ctx)
 	}
@@ -95,48 +110,6 @@ func withCleaning(err, after error) error {
 		return err
 	}
 	return errors.Join(err, after)
-}
-
-// begin starts the first ssh process.
-func (l *line) begin() error {
-	parent := os.TempDir()
-	if len(parent) > longestSocket-40 {
-		parent = "/tmp"
-	}
-	owner.Sweep(parent, socketKind)
-	var err error
-	if l.socketDir, l.lock, err = owner.Dir(parent, socketKind); err != nil {
-		return fmt.Errorf("cannot make a directory for ssh's socket: %w", err)
-	}
-	text, err := remote(ask, l.mark, keep)
-	if err != nil {
-		return err
-	}
-	argv := slices.Concat([]string{l.ssh}, l.config(), []string{"-o", "ControlMaster=yes", "-S", l.socket()}, l.settings(), l.place.words(), []string{text})
-	if l.master, err = command.StartPiped(command.Options{Stderr: l.words}, argv...); err != nil {
-		return err
-	}
-	l.lines = bufio.NewReader(l.master.Out)
-	return nil
-}
-
-// socketKind is owner's name for directories with ssh's socket.
-const socketKind = "ssh"
-
-func (l *line) socket() string { return filepath.Join(l.socketDir, "s") }
-
-func (l *line) config() []string {
-	if l.o.Config == "" {
-		return nil
-	}
-	return []string{"-F", l.o.Config}
-}
-
-// more is the command line of a further ssh process, which uses the connection of the first.
-func (l *line) more(text string) []string {
-	// Without the first it would make a connection of its own.
-	return slices.Concat([]string{l.ssh}, l.config(), []string{"-o", "ControlMaster=no", "-S", l.socket(), "-o", "ProxyCommand=false"},
-		l.settings(), l.place.words(), []string{text})
 }
 
 // until returns the lines before the next mark.
@@ -191,7 +164,7 @@ const mostLines = 10_000
 // make has the board make the directory.
 func (l *line) make(ctx context.Context, parent string) error {
 	dir := in(parent, "whichfs-"+strings.ToLower(rand.Text()))
-	if _, err := fmt.Fprintln(l.master.In, dir); err != nil {
+	if _, err := fmt.Fprintln(l.in, dir); err != nil {
 		return l.lost(err)
 	}
 	if _, err := l.until(ctx); err != nil {
@@ -203,14 +176,14 @@ func (l *line) make(ctx context.Context, parent string) error {
 
 // carry has the board carry a script out as root, and returns what it printed.
 func (l *line) carry(ctx context.Context, input io.Reader, script string, arguments ...string) (string, error) {
-	text, err := l.rooted(script, arguments...)
+	argv, err := l.rooted(script, arguments...)
 	if err != nil {
 		return "", err
 	}
 	if input == nil {
 		input = strings.NewReader("")
 	}
-	r, err := command.Run(ctx, command.Options{Stdin: input}, l.more(text)...)
+	r, err := l.run(ctx, input, argv)
 	if err != nil {
 		if ctx.Err() != nil {
 			return "", machine.Canceled(ctx)
@@ -243,27 +216,24 @@ func (e *remoteError) Error() string {
 	return fmt.Sprintf("%s (exit status %d)", strings.Join(strings.Fields(e.said), " "), e.status)
 }
 
-// rooted is the command line that has the board carry out a script as root. $1 is the mark.
-func (l *line) rooted(script string, arguments ...string) (string, error) {
+// rooted are the words that have the board carry out a script as root. $1 is the mark.
+func (l *line) rooted(script string, arguments ...string) ([]string, error) {
 	words, err := l.asRoot()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return commandLine(slices.Concat(words, []string{"/bin/sh", "-c", script, "whichfs", l.mark}, arguments))
+	return slices.Concat(words, []string{"/bin/sh", "-c", script, "whichfs", l.mark}, arguments), nil
 }
 
 // close ends the connection, and with it everything on the board. It may be called more than once.
 func (l *line) close() error {
 	var err error
 	if l.master != nil {
-		err = errors.Join(l.master.In.Close(), l.ended(), l.master.Out.Close())
+		_, out := l.master.streams()
+		err = errors.Join(l.in.Close(), l.ended(), out.Close())
 		l.master = nil
 	}
-	if l.socketDir != "" {
-		err = errors.Join(err, os.RemoveAll(l.socketDir), l.lock.Close())
-		l.socketDir = ""
-	}
-	return err
+	return errors.Join(err, l.transport.close())
 }
 
 // ended waits for the end of the connection.

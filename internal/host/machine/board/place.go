@@ -1,6 +1,7 @@
 package board
 
 import (
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -9,21 +10,32 @@ import (
 	"whichfs/internal/result"
 )
 
-// Place is a board as a user names it: "ssh:[USER@]HOST[:PORT]". What is left out is for ssh and its
-// configuration to know.
+// Place is a board as a user names it: "ssh:[USER@]HOST[:PORT]", of which what is left out is for ssh
+// and its configuration to know, or "serial:DEVICE[@BAUD]".
 type Place struct {
 	Name             string // as written
 	User, Host, Port string
+	// Device is the path of a serial port of this host; empty: the board is reached by ssh.
+	Device string
+	Baud   int // of the port
 }
+
+// usualBaud is the speed of the consoles of nearly all boards.
+const usualBaud = 115200
+
+const serialHint = "--machine serial:/dev/ttyUSB0 or serial:/dev/ttyUSB0@115200"
 
 const placeHint = "--machine ssh:[USER@]HOST[:PORT], with an IPv6 address in brackets"
 
 // Parse reads the name of a machine. Errors are *result.Failure.
 func Parse(name string) (Place, error) {
 	p := Place{Name: name}
+	if rest, ok := strings.CutPrefix(name, plan.Serial); ok {
+		return parsePort(p, rest)
+	}
 	rest, ok := strings.CutPrefix(name, plan.SSH)
 	if !ok {
-		return p, result.Refuse(placeHint, "machine %q is not reached by ssh", name)
+		return p, result.Refuse(placeHint+", or "+serialHint, "machine %q is neither reached by ssh nor over a serial line", name)
 	}
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 		p.User, rest = rest[:at], rest[at+1:]
@@ -58,6 +70,26 @@ func Parse(name string) (Place, error) {
 	return p, nil
 }
 
+// parsePort reads the name of a machine at a serial port, without its beginning.
+func parsePort(p Place, rest string) (Place, error) {
+	p.Device, p.Baud = rest, usualBaud
+	// The names in /dev/serial/by-id may have an @ of their own: the last one counts.
+	if at := strings.LastIndexByte(rest, '@'); at > strings.LastIndexByte(rest, '/') {
+		baud, err := strconv.ParseUint(rest[at+1:], 10, 31)
+		if err != nil || baud == 0 {
+			return p, result.Refuse(serialHint, "machine %q: %q is not a speed in baud", p.Name, rest[at+1:])
+		}
+		p.Device, p.Baud = rest[:at], int(baud)
+	}
+	switch {
+	case p.Device == "":
+		return p, result.Refuse(serialHint, "machine %q names no device", p.Name)
+	case p.Device[0] != '/':
+		return p, result.Refuse(serialHint, "machine %q: a device is named from the root: /dev/%s", p.Name, p.Device)
+	}
+	return p, nil
+}
+
 // words are the arguments by which ssh knows the board; the last is the host.
 func (p Place) words() []string {
 	var out []string
@@ -72,6 +104,9 @@ func (p Place) words() []string {
 
 // typed is how a user connects by hand.
 func (p Place) typed() string {
+	if p.Device != "" {
+		return fmt.Sprintf("picocom -b %d %s", p.Baud, p.Device)
+	}
 	text := "ssh "
 	if p.Port != "" {
 		text += "-p " + p.Port + " "

@@ -36,12 +36,6 @@ func quoted(word string) (string, error) {
 	return b.String(), nil
 }
 
-// remote is the command line that has the board's /bin/sh carry a script out, with arguments: $1, $2,
-// ….
-func remote(script string, arguments ...string) (string, error) {
-	return commandLine(append([]string{"exec", "/bin/sh", "-c", script, "whichfs"}, arguments...))
-}
-
 func commandLine(words []string) (string, error) {
 	var all []string
 	for i, word := range words {

@@ -19,11 +19,8 @@ func oneLine(script string) string {
 // paths has the directories that an ordinary login lacks.
 const paths = `PATH="$PATH:/usr/sbin:/sbin"; export PATH; LC_ALL=C; export LC_ALL;`
 
-// ask describes the board, waits for the name of a directory, and keeps it until its input ends. $1
-// is the mark around what it prints, and $2 the script that keeps the directory, as root.
-var ask = oneLine(paths + `
-	mark=$1; keep=$2;
-	echo; echo "$mark";
+// describing prints what the board says of itself.
+var describing = oneLine(`
 	echo "machine=$(uname -m)";
 	as=none; uid=$(id -u);
 	if [ "$uid" = 0 ]; then as=root;
@@ -40,12 +37,19 @@ var ask = oneLine(paths + `
 			echo "memory=$type $place $options $2 $4";;
 		esac;
 	done </proc/mounts;
-	for tool in sha256sum gzip zcat gunzip; do
+	for tool in sha256sum gzip zcat gunzip xz unxz xzcat base64 head; do
 		if command -v $tool >/dev/null 2>&1; then echo "has=$tool"; fi;
 	done;
 	for place in /var/tmp /tmp; do
 		if [ -d $place ] && [ -w $place ]; then echo "work=$place"; break; fi;
-	done;
+	done;`)
+
+// ask describes the board, waits for the name of a directory, and keeps it until its input ends. $1
+// is the mark around what it prints, and $2 the script that keeps the directory, as root.
+var ask = oneLine(paths + `
+	mark=$1; keep=$2;
+	echo; echo "$mark";
+	` + describing + `
 	echo "$mark";
 	read -r dir || exit 0;
 	case $as in
@@ -114,6 +118,18 @@ var receive = oneLine(paths + `
 	case "$file" in */agent) chmod 700 "$file" || exit 1;; esac;
 	echo; echo "$mark";
 	"$@" "$file" || exit 1;`)
+
+// adopt copies an agent $2 that the board has to file $3, and prints its digest. One in memory is not
+// copied.
+var adopt = oneLine(paths + `
+	umask 077;
+	mark=$1; from=$2; file=$3;
+	case "$from" in
+		*/whichfs-*/agent) ln "$from" "$file" 2>/dev/null || cp "$from" "$file" || exit 1;;
+		*) cp "$from" "$file" || exit 1; chmod 700 "$file" || exit 1;;
+	esac;
+	echo; echo "$mark";
+	if command -v sha256sum >/dev/null 2>&1; then sha256sum "$file"; else "$file" digest "$file"; fi;`)
 
 // forget removes files that the agent has read.
 var forget = oneLine(paths + `mark=$1; shift; rm -f "$@"; echo; echo "$mark";`)

@@ -27,7 +27,7 @@ func (l *line) send(ctx context.Context, path string, size int64, name string) (
 	packed := content
 	var all chan error
 	if unpack != "none" {
-		packed, all = pack(content)
+		packed, all = pack(content, l.level())
 	}
 	to := in(l.dir, name)
 	said, err := l.carry(ctx, packed, receive, to, unpack, l.digester(in(l.dir, agentName)))
@@ -51,13 +51,23 @@ func (l *line) send(ctx context.Context, path string, size int64, name string) (
 	return digest, nil
 }
 
+// smallest is for lines that are slow.
+const smallest = gzip.BestCompression
+
+func (l *line) level() int {
+	if l.place.Device != "" {
+		return smallest
+	}
+	return gzip.BestSpeed
+}
+
 // pack compresses what it reads, in the background; the channel then has how that ended. The caller
 // closes the reader.
-func pack(r io.Reader) (*io.PipeReader, chan error) {
+func pack(r io.Reader, level int) (*io.PipeReader, chan error) {
 	packed, w := io.Pipe()
 	over := make(chan error, 1)
 	go func() {
-		z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		z, err := gzip.NewWriterLevel(w, level)
 		if err == nil {
 			_, err = io.Copy(z, r)
 			err = errors.Join(err, z.Close())

@@ -76,7 +76,7 @@ func (s *session) gather(ctx context.Context, spec machine.Spec, goarch string) 
 	if len(tools) == 0 || spec.Tools == "" || spec.Tools == plan.ToolsBoard {
 		return kit{}, nil
 	}
-	names := programs(tools)
+	names := programNames(tools)
 	if spec.Tools == plan.ToolsMissing {
 		said, err := l.carry(ctx, nil, lacking, names...)
 		if err != nil {
@@ -110,7 +110,7 @@ func wanted(tools []filesystem.Tool) []filesystem.Tool {
 	return slices.DeleteFunc(slices.Clone(tools), func(t filesystem.Tool) bool { return t.From != "" })
 }
 
-func programs(tools []filesystem.Tool) []string {
+func programNames(tools []filesystem.Tool) []string {
 	var names []string
 	for _, t := range tools {
 		names = append(names, t.Program)

@@ -1,0 +1,390 @@
+package board_test
+
+import (
+	"context"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/host/lab/labtest"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/board"
+	"whichfs/internal/host/machine/board/boardtest"
+	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/result"
+	"whichfs/internal/testing/must"
+	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
+)
+
+// at makes the machine of a board at a serial port.
+func at(t *testing.T, c *boardtest.Console, o board.Options) *board.Machine {
+	t.Helper()
+	o.Agent = labtest.Agent(t, runtime.GOARCH)
+	if o.Progress == nil {
+		o.Progress = func(text string) { t.Log(text) }
+	}
+	m, err := board.New(c.Name, o)
+	must.Do(t, err)
+	return m
+}
+
+// installed is a board that has the agent, which is not sent.
+func installed(t *testing.T) board.Options {
+	return board.Options{Installed: labtest.Agent(t, runtime.GOARCH)}
+}
+
+// begin starts a session that must start.
+func begin(t *testing.T, m *board.Machine) machine.Session {
+	t.Helper()
+	s, err := m.Start(t.Context(), spec(t))
+	if err != nil {
+		t.Fatal(machinetest.Explain(err))
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// works carries a trial out and ends the session.
+func works(t *testing.T, c *boardtest.Console, m *board.Machine) machine.Session {
+	t.Helper()
+	s := begin(t, m)
+	d, err := s.Trial(t.Context(), trial, machine.Events{})
+	if err != nil || d.Outcome != result.Done {
+		t.Fatalf("%+v %v", d, err)
+	}
+	must.Do(t, s.Close())
+	clean(t, c)
+	return s
+}
+
+// clean waits until the board is as it was, but for an agent that is kept for a while.
+func clean(t *testing.T, c *boardtest.Console) {
+	t.Helper()
+	wait.While(t, func() string { return strings.Join(c.Left(), " ") })
+}
+
+// fails is the error of a session that cannot start.
+func fails(t *testing.T, c *boardtest.Console, m *board.Machine) error {
+	t.Helper()
+	s, err := m.Start(t.Context(), spec(t))
+	if err == nil {
+		_ = s.Close()
+		t.Fatal("a session started")
+	}
+	clean(t, c)
+	return err
+}
+
+func TestConsoleContract(t *testing.T) {
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
+	o := installed(t)
+	machinetest.Suite(t, func(t *testing.T) (machine.Machine, machine.Spec) {
+		return at(t, c, o), machine.Spec{Storage: "loop:64M", Work: t.TempDir()}
+	})
+	clean(t, c)
+}
+
+// The agent is sent once, and kept for the next session. The port is as it was.
+func TestConsole(t *testing.T) {
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Login: true, Password: "let me in"})
+	t.Setenv("WHICHFS_SERIAL_PASSWORD", "let me in")
+	before := c.Settings()
+	var told []string
+	m := at(t, c, board.Options{Progress: func(text string) { told = append(told, text) }})
+	s := works(t, c, m)
+	said := map[string]string{}
+	for _, one := range s.Facts().Conditions {
+		said[one.Name] = one.Value
+	}
+	if said["transport"] != "serial, 115200 baud" || !strings.Contains(said["agent"], "sent for this run") {
+		t.Errorf("%v", said)
+	}
+	if all := strings.Join(told, "\n"); !strings.Contains(all, "sending the agent for") {
+		t.Error(all)
+	}
+	if len(c.Kept()) != 1 {
+		t.Errorf("%q is kept", c.Kept())
+	}
+	if after := c.Settings(); after != before {
+		t.Errorf("the port's settings were\n%s and are\n%s", before, after)
+	}
+	told = nil
+	devices, err := m.List(t.Context())
+	if err != nil || len(devices) == 0 {
+		t.Errorf("%v %v", devices, err)
+	}
+	if all := strings.Join(told, "\n"); strings.Contains(all, "sending the agent") {
+		t.Error(all)
+	}
+	clean(t, c)
+	// The login was ended, so that the next one is asked again.
+	t.Setenv("WHICHFS_SERIAL_PASSWORD", "wrong")
+	wants(t, fails(t, c, m), result.Refused, "refuses the login of root", "WHICHFS_SERIAL_PASSWORD")
+	must.Do(t, os.Unsetenv("WHICHFS_SERIAL_PASSWORD"))
+	wants(t, fails(t, c, m), result.Refused, "asks for the password of root", "WHICHFS_SERIAL_PASSWORD_FILE")
+	file := filepath.Join(t.TempDir(), "password")
+	must.Do(t, os.WriteFile(file, []byte("let me in\n"), 0o600))
+	t.Setenv("WHICHFS_SERIAL_PASSWORD_FILE", file)
+	_, err = m.List(t.Context())
+	must.Do(t, err)
+}
+
+// Consoles that a user may find: other shells, and boards with little.
+func TestConsoleShells(t *testing.T) {
+	poor := []string{"cat", "chmod", "cp", "grep", "id", "ln", "md5sum", "mkdir", "mv", "readlink", "rm", "sleep", "tail", "uname"}
+	for name, o := range map[string]boardtest.ConsoleOptions{
+		"bash":     {Shell: []string{"bash", "--norc", "-i"}},
+		"no login": {Login: true},
+		"poor":     {Options: boardtest.Options{BusyBox: append([]string{"stty", "head", "sha256sum"}, poor...), Only: []string{"busybox"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := boardtest.StartConsole(t, o)
+			with := installed(t)
+			if name == "poor" {
+				with = board.Options{}
+			}
+			_, err := at(t, c, with).List(t.Context())
+			if err != nil {
+				t.Fatal(machinetest.Explain(err))
+			}
+			clean(t, c)
+		})
+	}
+}
+
+// Bytes arrive over any cable and on any board: as they are, with blocks again where the cable disturbs
+// some, in text where it does not pass every byte, and with nothing but a shell's printf.
+func TestConsoleSends(t *testing.T) {
+	content := noise(100_000)
+	poor := boardtest.Options{BusyBox: []string{"cat", "grep", "id", "md5sum", "mkdir", "rm", "stty", "tail", "uname"}, Only: []string{"busybox"}}
+	for name, one := range map[string]struct {
+		o      boardtest.ConsoleOptions
+		size   int
+		inText bool
+	}{
+		"raw":       {boardtest.ConsoleOptions{}, 100_000, false},
+		"disturbed": {boardtest.ConsoleOptions{Damage: 0.00005, Kernel: 50 * time.Millisecond}, 100_000, false},
+		"base64":    {boardtest.ConsoleOptions{SevenBits: true}, 30_000, true},
+		"octal":     {boardtest.ConsoleOptions{Options: poor}, 5000, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := boardtest.StartConsole(t, one.o)
+			c.Disturb(one.o.Damage > 0)
+			digest, told, err := board.Send(t.Context(), c.Name, content[:one.size])
+			if err != nil {
+				t.Fatal(machinetest.Explain(err))
+			}
+			if want := fmt.Sprintf("%x  -", md5.Sum(content[:one.size])); digest != want {
+				t.Errorf("%s arrived, and not %s", digest, want)
+			}
+			if got := strings.Contains(strings.Join(told, "\n"), "sent in text"); got != one.inText {
+				t.Errorf("in text: %v; %q", got, told)
+			}
+		})
+	}
+}
+
+func noise(n int) []byte {
+	r := rand.New(rand.NewPCG(1, 1))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// What cannot be a board is refused with what helps.
+func TestNoConsole(t *testing.T) {
+	needs.Devices(t)
+	file := filepath.Join(t.TempDir(), "file")
+	must.Do(t, os.WriteFile(file, nil, 0o600))
+	for name, words := range map[string][]string{
+		"serial:/dev/no-such-port": {"there is no device /dev/no-such-port", "plugged in"},
+		"serial:" + file:           {"is not a serial port", "/dev/ttyUSB0"},
+	} {
+		m, err := board.New(name, board.Options{Agent: "/bin/true"})
+		must.Do(t, err)
+		_, err = m.Start(t.Context(), machine.Spec{Storage: "loop:64M"})
+		wants(t, err, result.Refused, words...)
+	}
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
+	other, err := os.OpenFile(c.Device, os.O_RDWR|unix.O_NOCTTY, 0)
+	must.Do(t, err)
+	must.Do(t, unix.Flock(int(other.Fd()), unix.LOCK_EX))
+	wants(t, fails(t, c, at(t, c, board.Options{})), result.Refused, "another program has "+c.Device, "fuser")
+	must.Do(t, other.Close())
+	defer board.Impatient(6 * time.Second)()
+	for name, one := range map[string]struct {
+		shell   string
+		outcome result.Outcome
+		words   []string
+	}{
+		"mute":       {"stty -echo; exec sleep 1000", result.LabFailed, []string{"nothing arrives from machine serial:", "115200 baud", "picocom -b 115200"}},
+		"no shell":   {"echo hello; while read -r x; do echo what; done", result.LabFailed, []string{"neither a login nor a shell's prompt", "what"}},
+		"boot":       {"stty -echo; printf '\nU-Boot 2023.01\n=> '; while read -r x; do printf '=> '; done", result.Refused, []string{"is in its boot loader", "boot"}},
+		"other baud": {`stty -echo; while read -r x; do printf '\370\200\377\340\200\371'; done`, result.Refused, []string{"is not text", "not 115200 baud", "@BAUD"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Shell: []string{"bash", "-c", one.shell}})
+			if name == "other baud" || name == "no shell" {
+				defer board.Impatient(12 * time.Second)()
+			}
+			wants(t, fails(t, c, at(t, c, board.Options{})), one.outcome, one.words...)
+		})
+	}
+}
+
+func TestUnfitConsole(t *testing.T) {
+	for name, one := range map[string]struct {
+		tools   map[string]string
+		outcome result.Outcome
+		words   []string
+	}{
+		"no rights": {map[string]string{"id": "#!/bin/sh\necho 1000\n", "sudo": "#!/bin/sh\nexit 1\n", "doas": "#!/bin/sh\nexit 1\n"}, result.Refused, []string{"no root rights"}},
+		"processor": {map[string]string{"uname": "#!/bin/sh\necho mips\n"}, result.Unsupported, []string{`uname -m is "mips"`}},
+		"no room":   {map[string]string{"df": "#!/bin/sh\necho tmpfs 1024 1023 1 100% $2\n"}, result.Refused, []string{"too little room"}},
+		"full":      {map[string]string{"xz": "#!/bin/sh\necho 'xz: No space left on device' >&2\nexit 1\n"}, result.Refused, []string{"filesystem in memory", "is full"}},
+		"damaged":   {map[string]string{"xz": "#!/bin/sh\nxzcat | tr a b\n"}, result.LabFailed, []string{"did not arrive intact", "should be"}},
+		"no md5sum": {map[string]string{"md5sum": "#!/bin/sh\nexit 1\n"}, result.Unsupported, []string{"no md5sum"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Options: boardtest.Options{Tools: one.tools}})
+			wants(t, fails(t, c, at(t, c, board.Options{})), one.outcome, one.words...)
+		})
+	}
+	t.Run("other agent", func(t *testing.T) {
+		c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
+		other := filepath.Join(c.Dir, "other")
+		must.Do(t, os.WriteFile(other, []byte("#!/bin/sh\n"), 0o755))
+		wants(t, fails(t, c, at(t, c, board.Options{Installed: other})), result.Refused, "is not the agent of this whichfs", "leave --agent-path out")
+		wants(t, fails(t, c, at(t, c, board.Options{Installed: "/no/such/agent"})), result.Refused, "there is no agent /no/such/agent")
+	})
+}
+
+// A line that tears, flips and drops carries a trial all the same, and the kernel's messages are the
+// session's console.
+func TestNoisyConsole(t *testing.T) {
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Baud: 115200, Kernel: 10 * time.Millisecond, Damage: 0.01})
+	s := begin(t, at(t, c, installed(t)))
+	c.Disturb(true)
+	d, err := s.Trial(t.Context(), trial, machine.Events{})
+	if err != nil || d.Outcome != result.Done {
+		t.Fatalf("%+v %v", d, machinetest.Explain(err))
+	}
+	console := strings.Join(s.(machine.Consoler).Console(), "\n")
+	if !strings.Contains(console, "mmc0: tuned") {
+		t.Error(console)
+	}
+	c.Disturb(false)
+	must.Do(t, s.Close())
+	clean(t, c)
+}
+
+// during starts a long trial and does something in its midst. It returns the trial's error.
+func during(t *testing.T, s machine.Session, do func()) error {
+	t.Helper()
+	done := false
+	_, err := s.Trial(t.Context(), long, machine.Events{Phase: func(phase string) {
+		if phase == "fio" && !done {
+			done = true
+			do()
+		}
+	}})
+	return err
+}
+
+// A board that restarts costs what was under way, and the next session logs in again.
+func TestConsoleRestarts(t *testing.T) {
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Login: true})
+	m := at(t, c, installed(t))
+	s := begin(t, m)
+	wants(t, during(t, s, c.Restart), result.LabFailed, "the board has restarted", "Linux version")
+	_ = s.Close()
+	works(t, c, m)
+	sending := at(t, c, board.Options{Progress: func(text string) {
+		if strings.HasPrefix(text, "sending the agent") {
+			go c.Restart()
+		}
+	}})
+	c.Forget()
+	wants(t, fails(t, c, sending), result.LabFailed, "serial:")
+}
+
+// A port that is pulled is noticed at once, and a cable that is cut after the silence. The board's agent
+// notices, too, and gives the console back to the next session.
+func TestConsoleCut(t *testing.T) {
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
+	o := installed(t)
+	o.Silence = 8 * time.Second
+	m := at(t, c, o)
+	s := begin(t, m)
+	wants(t, during(t, s, c.Freeze), result.LabFailed, "the connection to "+c.Name+" was lost", "nothing arrives from the other end")
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "the board removes it when it notices") {
+		t.Errorf("close: %v", err)
+	}
+	c.Thaw()
+	works(t, c, m)
+	s = begin(t, m)
+	wants(t, during(t, s, c.Unplug), result.LabFailed, "the connection to "+c.Name+" was lost", "is gone")
+	_ = s.Close()
+	clean(t, c)
+}
+
+// A whichfs that is killed leaves nothing on the board but the console as it was.
+func TestConsoleOfKilledHost(t *testing.T) {
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
+	o := installed(t)
+	play := exec.Command(os.Args[0])
+	play.Env = append(os.Environ(), hostVariable+"="+strings.Join([]string{c.Name, "-" + o.Installed, labtest.Agent(t, runtime.GOARCH), t.TempDir()}, " "))
+	out, err := play.StdoutPipe()
+	must.Do(t, err)
+	must.Do(t, play.Start())
+	seen := ""
+	for buffer := make([]byte, 100); !strings.Contains(seen, "fio"); {
+		n, err := out.Read(buffer)
+		if seen += string(buffer[:n]); err != nil {
+			t.Fatalf("%v: %s", err, seen)
+		}
+	}
+	must.Do(t, play.Process.Kill())
+	_ = play.Wait()
+	// The next one waits until the agent has noticed.
+	var told []string
+	o.Progress = func(text string) { told = append(told, text) }
+	_, err = at(t, c, o).List(t.Context())
+	if all := strings.Join(told, "\n"); err != nil || !strings.Contains(all, "an earlier session still has the console") {
+		t.Errorf("%v: %s", err, all)
+	}
+	clean(t, c)
+}
+
+// Whoever gives up leaves the console to the shell.
+func TestConsoleGivenUp(t *testing.T) {
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Baud: 115200})
+	c.Disturb(true)
+	for _, when := range []string{"connecting", "sending the agent"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		m := at(t, c, board.Options{Progress: func(text string) {
+			if strings.HasPrefix(text, when) {
+				cancel()
+			}
+		}})
+		if _, err := m.Start(ctx, spec(t)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", when, err)
+		}
+		clean(t, c)
+	}
+	_, err := at(t, c, installed(t)).List(t.Context())
+	must.Do(t, err)
+}
