@@ -58,6 +58,9 @@ func (a *shell) carryOne(j *app.Job, at int) (app.Ending, error) {
 	if err != nil {
 		return app.Stopped, err
 	}
+	if before.Run == "" {
+		before = app.Guess(j.Plans[at])
+	}
 	show := newProgress(a, j.Runs[at], j.Plans[at], before)
 	ctx, cancel := show.start(a.ctx)
 	end, err := j.Carry(ctx, at, show.observer())

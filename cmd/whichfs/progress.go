@@ -159,18 +159,31 @@ func (p *pace) timeLeft() (left time.Duration, ok bool) {
 	return left / time.Duration(p.lanes), true
 }
 
+// expected says how long the run will take, before any of its trials has ended; "" if it is short, or nothing
+// is known.
+func (p *pace) expected() string {
+	const resumes = "; an interrupted run can be resumed"
+	long, ok := p.timeLeft()
+	low, high := app.Range(long)
+	switch {
+	case !ok || long < time.Minute:
+		return ""
+	case p.before.Run == "" && low < time.Minute:
+		return ""
+	case p.before.Run == "":
+		return fmt.Sprintf("about %s to %s, by the amount of work and the model of the storage%s", units.Rough(low), units.Rough(high), resumes)
+	}
+	return fmt.Sprintf("about %s, if trials take as long as in run %s%s", units.Rough(long), p.before.Run, resumes)
+}
+
 // plain writes one line per trial.
 type plain struct {
 	a    *shell
 	pace pace
+	said bool // how long it will take
 }
 
-func (p *plain) start(ctx context.Context) (context.Context, func()) {
-	if long, ok := p.pace.timeLeft(); ok && long >= time.Minute {
-		p.a.note(fmt.Sprintf("about %s, if trials take as long as in run %s; an interrupted run can be resumed", units.Rough(long), p.pace.before.Run))
-	}
-	return ctx, func() {}
-}
+func (p *plain) start(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 
 func (p *plain) stop() {}
 
@@ -180,6 +193,10 @@ func (p *plain) observer() experiment.Observer {
 			if ready > 0 {
 				p.a.note(fmt.Sprintf("machine ready after %.1f s", ready))
 			}
+			if text := p.pace.expected(); ready > 0 && !p.said && text != "" { // not of a run that cannot begin
+				p.a.note(text)
+			}
+			p.said = p.said || ready > 0
 		},
 		Support: func(s []result.Support) {
 			p.pace.cannotRun(s)

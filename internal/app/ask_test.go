@@ -288,7 +288,7 @@ func TestGuests(t *testing.T) {
 }
 
 // Where the study's memory cannot hold the data, a guest has the least that can. Making an image needs
-// the tree as a directory and as the image, too.
+// the tree as a directory and as the image, too, and work that leaves some memory for caches must find it.
 func TestRoomy(t *testing.T) {
 	t.Parallel()
 	plans, _, err := Ask{Study: "bootlin-2023", Scale: "claims", Candidates: []string{"ext4"}}.Plans()
@@ -304,6 +304,11 @@ func TestRoomy(t *testing.T) {
 		p.Data = []scenario.Data{{Name: "tree", Kind: "tree", Size: tree << 20}, {Name: "stream", Kind: "stream", Size: stream << 20}}
 		return p
 	}
+	leaves := func(size int64) plan.Plan {
+		p := of(p, 300, 300)
+		p.ReadWrite = append(scenario.Scenario{{Work: "hold-memory", Size: size << 20}}, p.ReadWrite...)
+		return p
+	}
 	local := of(p, 300, 300)
 	local.Machine = "local"
 	for name, c := range map[string]struct {
@@ -312,6 +317,7 @@ func TestRoomy(t *testing.T) {
 	}{
 		"it fits": {of(p, 100, 100), 512}, "it does not": {of(p, 300, 300), 728}, "with an image": {of(images(p), 300, 300), 1328},
 		"an image that fits": {of(images(p), 100, 10), 512}, "local": {local, 512},
+		"caches are left": {leaves(160), 728 + 160}, "more caches than the machine had memory": {leaves(1024), 728 + 384},
 	} {
 		if got := roomy([]plan.Plan{c.p})[0].Memory; got != c.want<<20 || err != nil {
 			t.Errorf("%s: %d MiB, want %d; %v", name, got>>20, c.want, err)

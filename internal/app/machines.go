@@ -114,16 +114,29 @@ func held(p plan.Plan) map[string]int {
 	return times
 }
 
-// roomy are plans whose guests have at least the memory that they need, if the study sets it.
+// roomy are plans whose guests have at least the memory that they need, if the study sets it, and the caches that
+// their work leaves: all of the data are in memory besides.
 func roomy(plans []plan.Plan) []plan.Plan {
 	plans = slices.Clone(plans)
 	for i, p := range plans {
 		on, err := media.Parse(p.Storage)
 		if err == nil && p.Memory > 0 && p.Machine == "lab" {
-			plans[i].Memory = max(p.Memory, labguest.Least(specOf(p, Permission{}), on))
+			caches := min(spared(p), max(0, p.Memory-labguest.LeastMemory)) // no more than the study's machine could have
+			plans[i].Memory = max(p.Memory, labguest.Least(specOf(p, Permission{}), on)+caches)
 		}
 	}
 	return plans
+}
+
+// spared is what a plan's work leaves of a guest's memory for caches while it holds the rest back, in bytes; 0: it
+// holds none back.
+func spared(p plan.Plan) (size int64) {
+	for _, s := range slices.Concat(p.ReadWrite, p.ReadOnly) {
+		if s.Work == "hold-memory" {
+			size = max(size, s.Size)
+		}
+	}
+	return size
 }
 
 // check rejects what a machine cannot do, before anything is made for it.

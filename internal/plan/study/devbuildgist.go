@@ -278,6 +278,8 @@ func dbgBeside(d string) []Column {
 			About: "of the time of writing, until the last file is copied: the data may still be in memory"},
 		{Name: "Highest rate, " + d, Key: d + "-fetch-peak", Unit: "B/s", Extra: true, Level: true, Terms: []Term{{d + "-fetch", result.DevicePeakRead}},
 			About: "what the device delivered in the fastest second of reading into memory, as iostat shows it; none where that takes less than a second"},
+		{Name: "Highest rate written, " + d, Key: d + "-write-peak", Unit: "B/s", Extra: true, Level: true, Terms: []Term{{d + "-write", result.DevicePeakWritten}},
+			About: "what the device took in the fastest second of writing; none where that takes less than a second"},
 		wall("tar", "tar", "the program itself: tar -c from cold caches into a pipe that is emptied"),
 		wall("tar, records of 1 MiB", "tar-records", "tar -c -b 2048 likewise"),
 		wall("cp -a", "cp", "the program itself: cp -a from cold caches into a file system in memory"),
