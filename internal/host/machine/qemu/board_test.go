@@ -174,8 +174,8 @@ func TestBoardLosesPower(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, machinetest.ModelWith(t, "sd-basic", "64M", func(m *flash.Model) { m.Power.MergeLoses = false }))
 	s := b.begin()
-	f, notes := machinetest.Cut(t, s.(machine.Cutter), machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 2, Seed: 7})
-	for metric, want := range map[string]float64{result.CutsDone: 2, result.CutsMounted: 2, result.CutsWithLoss: 0} {
+	f, notes := machinetest.Cut(t, s.(machine.Cutter), machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1, Seed: 7})
+	for metric, want := range map[string]float64{result.CutsDone: 1, result.CutsMounted: 1, result.CutsWithLoss: 0} {
 		if f[metric].Value != want || f[metric].Absent != "" {
 			t.Errorf("%s: %+v, want %v (%s)", metric, f[metric], want, notes)
 		}
