@@ -14,6 +14,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/machine/board"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/fio"
 	"whichfs/internal/plan/media"
@@ -480,6 +481,15 @@ func (q Ask) storages(st study.Study, scaleName string, scale study.Scale, p pla
 		return []string{value(file.Storage)}, nil
 	case p.Instructions() && scale.RAM != "":
 		return []string{scale.RAM}, nil
+	case plan.BoardFile(p.Machine):
+		f, err := board.ReadFile(p.Machine)
+		if err != nil {
+			return nil, err
+		}
+		if f.Storage != "" {
+			return []string{f.Storage}, nil
+		}
+		fallthrough
 	case plan.OnBoard(p.Machine):
 		return nil, result.Refuse("whichfs list storage --machine "+p.Machine+" shows its devices; --storage loop:256M touches none",
 			"no storage is named, and on a board there is no default")
@@ -619,12 +629,12 @@ func checkCuts(p plan.Plan) error {
 	if p.Cuts < 0 || p.Cuts > plan.MaxRounds {
 		return result.Refuse("", "--cuts must be from 0 to %d, not %d", plan.MaxRounds, p.Cuts)
 	}
-	if p.OwnKernel() {
-		return result.Refuse("use --machine lab", "--cuts: the power of machine %s cannot be cut", p.Machine)
-	}
 	s, err := media.Parse(p.Storage)
 	if err != nil {
 		return result.Refuse("", "%v", err)
+	}
+	if p.OwnKernel() {
+		return checkBoardCuts(p, s)
 	}
 	if p.Virtual() && s.Kind == media.KindNAND {
 		return result.Refuse("use --clock wall, or --storage sim:sd-basic,256M",
@@ -636,6 +646,27 @@ func checkCuts(p plan.Plan) error {
 	}
 	if s.Kind == media.KindNAND && p.Arch != "" && p.Arch != "amd64" {
 		return result.Refuse("leave --arch out", "--cuts: a simulated chip ends with its guest, and can be recovered only from the memory of amd64 guests")
+	}
+	return nil
+}
+
+// checkBoardCuts refuses cuts of what has no switch.
+func checkBoardCuts(p plan.Plan, s media.Storage) error {
+	if !plan.OnBoard(p.Machine) {
+		return result.Refuse("use --machine lab", "--cuts: the power of machine %s cannot be cut", p.Machine)
+	}
+	var f board.File
+	if plan.BoardFile(p.Machine) {
+		var err error
+		if f, err = board.ReadFile(p.Machine); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.Power == nil:
+		return result.Refuse("use --machine board.toml, a file that names a program which does (docs/boards.md), or --machine lab", "--cuts: nothing is known that switches the power of machine %s", p.Machine)
+	case s.Kind != media.KindDevice:
+		return result.Refuse("name a device of the board", "--cuts: storage %s is a file on the board's own storage, which is not to lose its power in mid-write for that", p.Storage)
 	}
 	return nil
 }

@@ -299,9 +299,12 @@ const (
 // Boards are the names of boards, as users write them.
 const Boards = SSH + "[USER@]HOST[:PORT] or " + Serial + "DEVICE[@BAUD]"
 
+// BoardFile reports whether a machine is the path of a board's file.
+func BoardFile(machine string) bool { return strings.HasSuffix(machine, ".toml") }
+
 // OnBoard reports whether a machine is neither this host nor made by it.
 func OnBoard(machine string) bool {
-	return strings.HasPrefix(machine, SSH) || strings.HasPrefix(machine, Serial)
+	return strings.HasPrefix(machine, SSH) || strings.HasPrefix(machine, Serial) || BoardFile(machine)
 }
 
 // OwnKernel reports whether a machine has a kernel that whichfs did not start: this host or a board.

@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/host/debian"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/labguest"
+	"whichfs/internal/plan"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
@@ -52,6 +53,8 @@ type Options struct {
 // Machine is a board.
 type Machine struct {
 	place Place
+	file  File // of the board; the zero value if it has none
+	power *Power
 	o     Options
 
 	mu sync.Mutex
@@ -61,14 +64,24 @@ type Machine struct {
 
 // New makes the board with a name. Errors are *result.Failure.
 func New(name string, o Options) (*Machine, error) {
-	place, err := Parse(name)
+	var file File
+	at := name
+	if plan.BoardFile(name) {
+		var err error
+		if file, err = ReadFile(name); err != nil {
+			return nil, err
+		}
+		at = file.Connect
+	}
+	place, err := Parse(at)
 	if err != nil {
 		return nil, err
 	}
+	place.Name = name
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	return &Machine{place: place, o: o}, nil
+	return &Machine{place: place, file: file, power: file.Power, o: o}, nil
 }
 
 // Name implements machine.Machine.
@@ -83,6 +96,9 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if _, err := machine.CheckOwnKernel(m, spec, "of the board"); err != nil {
 		return err
 	}
+	if err := m.file.permits(m.place.Name, spec.Storage, spec.Destroy); err != nil {
+		return err
+	}
 	if spec.Work != "" && !filepath.IsAbs(spec.Work) {
 		return result.Refuse("--work /DIRECTORY", "--work %s: a directory on a board is named from its root", spec.Work)
 	}
@@ -95,10 +111,20 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err := m.Check(spec); err != nil {
 		return nil, err
 	}
-	s, err := m.begin(ctx, spec)
+	s, err := m.start(ctx, spec, m.begin)
 	if err != nil {
 		return nil, err
 	}
+	return s, nil
+}
+
+// start begins a session and has it prepare its storage.
+func (m *Machine) start(ctx context.Context, spec machine.Spec, begin func(context.Context, machine.Spec) (*session, error)) (*session, error) {
+	s, err := begin(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	s.spec = spec
 	prepare, err := s.prepare(ctx, spec)
 	if err == nil {
 		err = s.Open(ctx, prepare)
@@ -128,8 +154,22 @@ func (m *Machine) List(ctx context.Context) ([]wire.Device, error) {
 	return list, s.Close()
 }
 
-// begin connects and starts the agent.
+// begin connects and starts the agent. A board that cannot be reached, and whose power can be switched, is
+// switched off and on once.
 func (m *Machine) begin(ctx context.Context, spec machine.Spec) (*session, error) {
+	s, err := m.attempt(ctx, spec)
+	if err == nil || m.power == nil || ctx.Err() != nil || !unreachable(err) {
+		return s, err
+	}
+	m.o.Progress(fmt.Sprintf("%s cannot be used (%v): switching it off and on", m.Name(), err))
+	if err := m.power.cycle(ctx); err != nil {
+		return nil, err
+	}
+	return m.untilUp(ctx, spec)
+}
+
+// attempt connects and starts the agent.
+func (m *Machine) attempt(ctx context.Context, spec machine.Spec) (*session, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -178,6 +218,7 @@ func (m *Machine) takeOver(ctx context.Context, l *line) error {
 type session struct {
 	*machine.Client
 	machine *Machine
+	spec    machine.Spec
 	line    *line
 	process process
 	agent   string // what was sent, for the report
@@ -419,7 +460,14 @@ func (s *session) drop(ctx context.Context, p wire.Prepare) error {
 // Facts implements machine.Session.
 func (s *session) Facts() wire.Facts {
 	f := s.Client.Facts()
-	f.Conditions = append(slices.Clone(f.Conditions),
+	f.Conditions = slices.Clone(f.Conditions)
+	if p := s.machine.power; p != nil {
+		f.Conditions = append(f.Conditions, result.Condition{Group: "machine", Name: "power", Value: "switched by " + p.Command[0]})
+	}
+	if notes := strings.Join(strings.Fields(s.machine.file.Notes), " "); notes != "" {
+		f.Conditions = append(f.Conditions, result.Condition{Group: "machine", Name: "board", Value: notes})
+	}
+	f.Conditions = append(f.Conditions,
 		result.Condition{Group: "machine", Name: "transport", Value: s.line.name()},
 		result.Condition{Group: "machine", Name: "agent", Value: s.agent})
 	return f

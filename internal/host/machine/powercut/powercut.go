@@ -1,4 +1,4 @@
-// Package powercut cuts the power of a lab's guests while a filesystem is being written, and adds up
+// Package powercut cuts the power of guests or of a board while a filesystem is being written, and adds up
 // what was left. It is the same for every lab; how a guest is started and ended, and what becomes of
 // its storage then, is the lab's (Storage).
 package powercut
@@ -64,8 +64,8 @@ type cuts struct {
 	fresh func(seed uint64) (Storage, error)
 }
 
-// Run carries out an order, as machine.Cutter has it, on storage that is simulated in the lab. fresh
-// makes the storage of one cut, with the seed of its guests.
+// Run carries out an order, as machine.Cutter has it, on storage that is simulated in the lab, or on a
+// board's device. fresh makes the storage of one cut, with the seed of its guests.
 func Run(ctx context.Context, order machine.Cut, under media.Storage, fresh func(seed uint64) (Storage, error), events machine.Events) (wire.Done, error) {
 	c := cuts{order, under, fresh}
 	if done := c.possible(); done.Outcome != result.Done {
@@ -106,7 +106,7 @@ func (c cuts) possible() wire.Done {
 		return No(result.Refused, "power can be cut only for the whole storage, not for a part of it")
 	case c.order.Candidate.Imaged():
 		return No(result.Unsupported, "%s comes as an image: no write can be interrupted by a cut", c.order.Candidate)
-	case c.under.Kind != media.KindNAND && c.under.Kind != media.KindSim:
+	case c.under.Kind != media.KindNAND && c.under.Kind != media.KindSim && c.under.Kind != media.KindDevice:
 		return No(result.Unsupported, "storage %s is a plain file or memory, which loses nothing, or everything, when its guest is killed: that is not a power cut", c.under)
 	}
 	return wire.Done{Outcome: result.Done}

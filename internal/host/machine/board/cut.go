@@ -1,0 +1,151 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/powercut"
+	"whichfs/internal/plan/media"
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// Cut implements machine.Cutter: the board's power is switched off while its filesystem is written, and on
+// again. The session goes on with the board that has started again.
+func (s *session) Cut(ctx context.Context, order machine.Cut, events machine.Events) (wire.Done, error) {
+	under, err := media.Parse(s.spec.Storage)
+	switch {
+	case err != nil:
+		return wire.Done{}, result.Refuse("", "%v", err)
+	case s.machine.power == nil:
+		return powercut.No(result.Unsupported, "nothing switches the power of machine %s: a board's file may name a program that does", s.machine.Name()), nil
+	}
+	c := &cutter{session: s, spec: s.spec, turn: make(chan struct{}, 1)}
+	// The trials of cuts need no data sets.
+	c.spec.Data, c.spec.Trees = nil, nil
+	done, err := powercut.Run(ctx, order, under, func(uint64) (powercut.Storage, error) { return &powerless{cutter: c}, nil }, events)
+	if c.stale && ctx.Err() == nil {
+		if back := s.replace(ctx, s.spec); err == nil && back != nil {
+			err = back
+		}
+	}
+	return done, err
+}
+
+// cutter cuts the power of one board, one cut after the other.
+type cutter struct {
+	session *session
+	spec    machine.Spec
+	turn    chan struct{}
+	stale   bool // the session is dead, or not the one that was there before
+}
+
+// powerless is the storage of one cut.
+type powerless struct {
+	*cutter
+	mine     bool          // the turn
+	from, to time.Duration // of switching off, since the first promise
+}
+
+// Close implements powercut.Storage.
+func (p *powerless) Close() {
+	if p.mine {
+		<-p.turn
+		p.mine = false
+	}
+}
+
+// Write implements powercut.Storage.
+func (p *powerless) Write(ctx context.Context, t wire.Trial, after time.Duration, safe func(int64)) (wire.Done, error) {
+	select {
+	case p.turn <- struct{}{}:
+		p.mine = true
+	case <-ctx.Done():
+		return wire.Done{}, machine.Canceled(ctx)
+	}
+	s := p.session
+	var (
+		once    sync.Once
+		over    sync.WaitGroup
+		quit    = make(chan struct{})
+		cut     bool
+		failure error
+	)
+	done, err := s.Client.Trial(ctx, t, machine.Events{Safe: func(number int64) {
+		safe(number)
+		once.Do(func() {
+			first := time.Now()
+			over.Go(func() {
+				select {
+				case <-time.After(after):
+				case <-quit:
+					return
+				}
+				p.from = time.Since(first)
+				if failure = s.machine.power.turn(ctx, "off"); failure == nil {
+					p.to, cut, p.stale = time.Since(first), true, true
+				}
+				s.abandon() // what is still to come has no sender
+			})
+		})
+	}})
+	close(quit)
+	over.Wait()
+	if failure != nil {
+		p.stale = true
+		return wire.Done{}, failure
+	}
+	return powercut.Ended(ctx, cut, done, err)
+}
+
+// Neighbours implements powercut.Storage.
+func (p *powerless) Neighbours() int64 { return 0 } // a real device does not say
+
+// Verify implements powercut.Storage.
+func (p *powerless) Verify(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
+	s := p.session
+	if err := s.machine.power.restore(ctx); err != nil {
+		return wire.Done{}, err
+	}
+	if err := s.replace(ctx, p.spec); err != nil {
+		return wire.Done{}, err
+	}
+	if events.Figures != nil {
+		text := fmt.Sprintf("the program that switched the power off began %.3f s and ended %.3f s after the first promise arrived", p.from.Seconds(), p.to.Seconds())
+		events.Figures(wire.Figures{Phase: "verify", Notes: []result.Note{{Phase: "verify", Level: result.Warning, Text: text}}})
+	}
+	return s.Client.Trial(ctx, t, events)
+}
+
+// Keep implements powercut.Storage.
+func (p *powerless) Keep(context.Context, string, string) string {
+	return "its contents were not kept: a board's storage is not copied to this host"
+}
+
+// abandon ends a session whose board has lost its power, which no transport notices at once.
+func (s *session) abandon() {
+	if l, ok := s.line.transport.(*serial); ok {
+		l.link.Fail(errPowerless)
+		return
+	}
+	_ = s.process.Kill()
+}
+
+var errPowerless = errors.New("the board's power was switched off")
+
+// replace begins another session in place of one whose board has been off.
+func (s *session) replace(ctx context.Context, spec machine.Spec) error {
+	_ = s.Client.Close() // its errors follow from the loss of power
+	next, err := s.machine.start(ctx, spec, s.machine.untilUp)
+	if err != nil {
+		return err
+	}
+	spec = s.spec
+	*s = *next
+	s.spec = spec
+	return nil
+}

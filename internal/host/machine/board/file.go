@@ -1,0 +1,149 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"whichfs/internal/plan"
+	"whichfs/internal/plan/media"
+	"whichfs/internal/result"
+)
+
+// File describes a board: how it is reached, how its power is switched, and which storage of it is
+// under test.
+type File struct {
+	// Connect is the board's name without a file: ssh:… or serial:….
+	Connect string
+	// Power switches it; nil: nothing does.
+	Power *Power
+	// Storage is the device under test, and Identity what --destroy must name; "": any.
+	Storage, Identity string
+	// Notes are for the report.
+	Notes string
+}
+
+// written is a File as it is written.
+type written struct {
+	Connect  string   `toml:"connect"`
+	Power    []string `toml:"power"`
+	Off      *float64 `toml:"off_seconds"`
+	Start    *float64 `toml:"start_seconds"`
+	Storage  string   `toml:"storage"`
+	Identity string   `toml:"identity"`
+	Notes    string   `toml:"notes"`
+}
+
+const (
+	// largestFile is the size of a board's file, in bytes, above which it is a mistake.
+	largestFile = 64 << 10
+	// usualOff is for capacitors to empty, usualStart for a board that checks its storage as it starts.
+	usualOff, usualStart = 2 * time.Second, 5 * time.Minute
+)
+
+// ReadFile reads a board's file. Errors are *result.Failure, and name the line that is at fault.
+func ReadFile(path string) (File, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return File{}, result.Refuse("", "the board's file: %v", err)
+	}
+	defer in.Close() //nolint:errcheck // read only
+	content, err := io.ReadAll(io.LimitReader(in, largestFile+1))
+	switch {
+	case err != nil:
+		return File{}, result.Refuse("", "the board's file: %v", err)
+	case len(content) > largestFile:
+		return File{}, result.Refuse("", "%s is larger than %d KiB, too large for a board's file", path, largestFile>>10)
+	}
+	return parseFile(path, content)
+}
+
+func parseFile(path string, content []byte) (File, error) {
+	var w written
+	if err := toml.NewDecoder(strings.NewReader(string(content))).DisallowUnknownFields().Decode(&w); err != nil {
+		return File{}, located(path, err)
+	}
+	key, mistake := "", ""
+	seconds := func(name string, given *float64, usual time.Duration) time.Duration {
+		if given == nil {
+			return usual
+		}
+		if !(*given >= 0 && *given <= 3600) {
+			key, mistake = name, fmt.Sprintf("must be from 0 to 3600, not %v", *given)
+			return usual
+		}
+		return time.Duration(*given * float64(time.Second))
+	}
+	f := File{Connect: w.Connect, Storage: w.Storage, Identity: w.Identity, Notes: w.Notes}
+	power := &Power{Command: w.Power, Off: seconds("off_seconds", w.Off, usualOff), Start: seconds("start_seconds", w.Start, usualStart)}
+	if len(w.Power) > 0 {
+		f.Power = power
+	}
+	_, nameErr := Parse(w.Connect)
+	on, storageErr := media.Parse(w.Storage)
+	switch {
+	case mistake != "":
+	case w.Connect == "":
+		key, mistake = "connect", "is missing: "+plan.Boards
+	case nameErr != nil:
+		key, mistake = "connect", nameErr.Error()
+	case len(w.Power) > 0 && (w.Power[0] == "" || !slices.ContainsFunc(w.Power, func(word string) bool { return strings.Contains(word, actionWord) })):
+		key, mistake = "power", `must be a program and its arguments, one of them with `+actionWord+`: ["relay", "3", "`+actionWord+`"]`
+	case w.Storage != "" && (storageErr != nil || on.Kind != media.KindDevice && on.Kind != media.KindMTD):
+		key, mistake = "storage", fmt.Sprintf("must be a device of the board, like /dev/mmcblk1 or mtd:/dev/mtd3, not %q", w.Storage)
+	case w.Identity != "" && w.Storage == "":
+		key, mistake = "identity", "is that of storage, which is missing"
+	}
+	if mistake != "" {
+		return File{}, result.Refuse("docs/boards.md has an example", "%s%s: %s %s", path, lineOf(content, key), key, mistake)
+	}
+	return f, nil
+}
+
+// located is an error of TOML with its place.
+func located(path string, err error) error {
+	line, what := 0, err.Error()
+	var bad *toml.DecodeError
+	var unknown *toml.StrictMissingError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
+		line, _ = unknown.Errors[0].Position()
+		what = fmt.Sprintf("unknown key %q", strings.Join(unknown.Errors[0].Key(), "."))
+	case errors.As(err, &bad):
+		line, _ = bad.Position()
+		what = strings.TrimPrefix(bad.Error(), "toml: ")
+	}
+	if line > 0 {
+		path = fmt.Sprintf("%s:%d", path, line)
+	}
+	return result.Refuse("docs/boards.md has an example", "%s: %s", path, what)
+}
+
+// lineOf is ":LINE" of a key, "" if the file does not have it.
+func lineOf(content []byte, key string) string {
+	for i, line := range strings.Split(string(content), "\n") {
+		if name, _, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == key {
+			return fmt.Sprintf(":%d", i+1)
+		}
+	}
+	return ""
+}
+
+// permits refuses storage and permission that are not those of the file.
+func (f File) permits(path, storage, destroy string) error {
+	path = filepath.Base(path)
+	switch {
+	case f.Storage != "" && storage != "" && storage != f.Storage:
+		return result.Refuse("leave --storage out, or change the file", "--storage %s: %s names %s", storage, path, f.Storage)
+	case f.Identity != "" && destroy != "" && destroy != f.Identity:
+		return result.Refuse("whichfs list storage shows what the board has", "--destroy %s: %s says that its storage is %s", destroy, path, f.Identity)
+	}
+	return nil
+}

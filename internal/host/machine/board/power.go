@@ -1,0 +1,104 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"whichfs/internal/host/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
+)
+
+// actionWord stands for on and off in a command.
+const actionWord = "{action}"
+
+// switchLimit is how long a program that switches power may take; a variable for tests.
+var switchLimit = time.Minute
+
+// Power is how a board's power is switched.
+type Power struct {
+	// Command is a program and its arguments, with {action} for on and off.
+	Command []string
+	// Off is how long it stays off, and Start how long the board may take from then on until it is reached.
+	Off, Start time.Duration
+}
+
+// turn switches it on or off.
+func (p *Power) turn(ctx context.Context, action string) error {
+	argv := make([]string, len(p.Command))
+	for i, word := range p.Command {
+		argv[i] = strings.ReplaceAll(word, actionWord, action)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, switchLimit, fmt.Errorf("it has not ended after %v", switchLimit))
+	defer cancel()
+	r, err := command.Run(limited, command.Options{}, argv...)
+	switch {
+	case ctx.Err() != nil:
+		return machine.Canceled(ctx)
+	case err != nil:
+		said := machine.Lines{}
+		_, _ = said.Write([]byte(r.Stdout + r.Stderr + "\n"))
+		return &result.Failure{Outcome: result.LabFailed, Reason: "the power could not be switched " + action, Hint: "by hand: " + strings.Join(argv, " "), Console: said.Last(), Err: err}
+	}
+	return nil
+}
+
+// cycle switches it off and on.
+func (p *Power) cycle(ctx context.Context) error {
+	if err := p.turn(ctx, "off"); err != nil {
+		return err
+	}
+	return p.restore(ctx)
+}
+
+// restore switches it on after it has been off for long enough.
+func (p *Power) restore(ctx context.Context) error {
+	select {
+	case <-time.After(p.Off):
+	case <-ctx.Done():
+	}
+	// A board must not stay off because somebody has pressed Ctrl-C.
+	if err := p.turn(context.WithoutCancel(ctx), "on"); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return machine.Canceled(ctx)
+	}
+	return nil
+}
+
+// unreachable reports whether an error may be that of a board which hangs.
+func unreachable(err error) bool {
+	var e *result.Failure
+	return errors.As(err, &e) && e.Outcome == result.LabFailed
+}
+
+// again is between two attempts to reach a board that starts.
+const again = time.Second
+
+// untilUp begins a session with a board that starts.
+func (m *Machine) untilUp(ctx context.Context, spec machine.Spec) (*session, error) {
+	for end := time.Now().Add(m.power.Start); ; {
+		s, err := m.attempt(ctx, spec)
+		switch {
+		case err == nil || ctx.Err() != nil || !unreachable(err):
+			return s, err
+		case time.Now().After(end):
+			var e *result.Failure
+			if errors.As(err, &e) {
+				later := *e
+				later.Reason = fmt.Sprintf("%v after its power was switched on: %s", m.power.Start, e.Reason)
+				err = &later
+			}
+			return nil, err
+		}
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+			return nil, machine.Canceled(ctx)
+		}
+	}
+}

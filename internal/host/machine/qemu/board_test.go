@@ -1,0 +1,186 @@
+package qemu
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"whichfs/internal/flash"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/labtest"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/board"
+	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/result"
+	"whichfs/internal/testing/must"
+	"whichfs/internal/testing/parsed"
+)
+
+// bench is a table with a board: a guest with nothing but a console, which is at a serial port of this
+// host, and a card. A program switches its power.
+type bench struct {
+	t      *testing.T
+	dir    string
+	card   *remains
+	master *os.File // of the port
+
+	mu    sync.Mutex
+	guest *guest
+	seen  strings.Builder // what the board has said
+}
+
+func newBench(t *testing.T, card string) *bench {
+	t.Helper()
+	r, err := unstarted(t, card).remains(t.Context(), false)
+	must.Do(t, err)
+	b := &bench{t: t, dir: t.TempDir(), card: r}
+	var port *os.File
+	b.master, port, err = pty.Open()
+	must.Do(t, err)
+	_, err = term.MakeRaw(int(port.Fd()))
+	must.Do(t, err)
+	for _, name := range []string{"do", "done"} {
+		must.Do(t, unix.Mkfifo(filepath.Join(b.dir, name), 0o600))
+	}
+	file := fmt.Sprintf("connect = %q\npower = [\"sh\", \"-c\", 'echo $1 >\"$2/do\" && read -r x <\"$2/done\" && [ \"$x\" = done ]', \"sh\", \"{action}\", %q]\noff_seconds = 0\n", "serial:"+port.Name(), b.dir)
+	must.Do(t, os.WriteFile(b.file(), []byte(file), 0o644))
+	go func() { // to whatever guest there is
+		piece := make([]byte, 4096)
+		for {
+			n, err := b.master.Read(piece)
+			if err != nil {
+				return
+			}
+			b.mu.Lock()
+			if b.guest != nil {
+				_, _ = b.guest.console.Write(piece[:n])
+			}
+			b.mu.Unlock()
+		}
+	}()
+	go b.obey()
+	t.Cleanup(func() {
+		b.off()
+		_ = b.master.Close()
+		_ = port.Close()
+		_ = os.WriteFile(filepath.Join(b.dir, "do"), []byte("end\n"), 0o600)
+		b.card.Close()
+		if t.Failed() {
+			t.Log(b.seen.String())
+		}
+	})
+	b.on()
+	return b
+}
+
+func (b *bench) file() string { return filepath.Join(b.dir, "board.toml") }
+
+// obey does what the program asks for.
+func (b *bench) obey() {
+	for {
+		order, err := os.ReadFile(filepath.Join(b.dir, "do"))
+		switch strings.TrimSpace(string(order)) {
+		case "on":
+			b.on()
+		case "off":
+			b.off()
+		default:
+			return
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(b.dir, "done"), []byte("done\n"), 0o600)
+		}
+		if err != nil {
+			b.t.Error(err)
+			return
+		}
+	}
+}
+
+func (b *bench) off() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.guest != nil {
+		b.card.cut(b.guest)
+		_ = b.guest.end()
+		b.guest = nil
+	}
+}
+
+func (b *bench) on() {
+	p, err := b.card.verifier()
+	if err == nil {
+		p.config.append = append(p.config.append, "whichfs.shell", "whichfs.term=dumb")
+		var g *guest
+		if g, err = start(p.config, false, p.files...); err == nil {
+			b.mu.Lock()
+			b.guest = g
+			b.mu.Unlock()
+			go func() {
+				piece := make([]byte, 4096)
+				for {
+					n, err := g.console.Read(piece)
+					if err != nil {
+						return
+					}
+					b.mu.Lock()
+					b.seen.Write(piece[:n])
+					b.mu.Unlock()
+					if _, err := b.master.Write(piece[:n]); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}
+	if err != nil {
+		b.t.Error(err)
+	}
+}
+
+// begin is a session on the board's card.
+func (b *bench) begin() machine.Session {
+	b.t.Helper()
+	m, err := board.New(b.file(), board.Options{Agent: labtest.Guest(b.t, lab.Native()), Installed: "/proc/1/exe", Progress: func(text string) { b.t.Log(text) }})
+	must.Do(b.t, err)
+	list, err := m.List(b.t.Context())
+	if err != nil {
+		b.t.Fatal(machinetest.Explain(err))
+	}
+	for _, d := range list {
+		if d.Size == b.card.plan.spec.Size {
+			s, err := m.Start(b.t.Context(), machine.Spec{Storage: d.Path, Destroy: d.ID})
+			if err != nil {
+				b.t.Fatal(machinetest.Explain(err))
+			}
+			b.t.Cleanup(func() { _ = s.Close() })
+			return s
+		}
+	}
+	b.t.Fatalf("%+v", list)
+	return nil
+}
+
+// A board's power is switched off while it writes: what was synced is there after it has started again, but
+// for a filesystem that does not flush the card's cache.
+func TestBoardLosesPower(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, machinetest.ModelWith(t, "sd-basic", "64M", func(m *flash.Model) { m.Power.MergeLoses = false }))
+	s := b.begin()
+	f, notes := machinetest.Cut(t, s.(machine.Cutter), machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1, Seed: 7})
+	for metric, want := range map[string]float64{result.CutsDone: 1, result.CutsMounted: 1, result.CutsWithLoss: 0} {
+		if f[metric].Value != want || f[metric].Absent != "" {
+			t.Errorf("%s: %+v, want %v (%s)", metric, f[metric], want, notes)
+		}
+	}
+	if f[result.CutsOps].Value < 1 || f[result.FilesWhole].Value < 1 {
+		t.Errorf("%+v", f)
+	}
+}
