@@ -7,10 +7,13 @@ SHELL := /bin/bash
 GO ?= $(shell command -v go || echo /usr/local/go/bin/go)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 SOURCES := go.mod go.sum $(shell find cmd internal -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path '*/dataset/profiles/*.json' \) -print)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+COMMIT := $(shell git show -s --format=%H 2>/dev/null)
+COMMIT_DATE := $(shell TZ=UTC0 git show -s --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+BUILD := whichfs/internal/sys/build
+LDFLAGS := -s -w -X $(BUILD).version=$(VERSION) -X $(BUILD).commit=$(COMMIT) -X $(BUILD).date=$(COMMIT_DATE)
 # As long for every version: where programs and data lie in a guest's memory has
 # a part in what its kernel does, and so in figures that repeat to the last bit.
-AGENT_LDFLAGS := -s -w -X main.version=$(shell printf '%-32.32s' '$(VERSION)' | tr ' ' .)
+AGENT_LDFLAGS := -s -w -X "main.stamp=whichfs-agent version $(shell printf '%-32.32s' '$(VERSION)' | tr ' ' .)"
 AGENTS := $(foreach a,amd64 arm64 arm riscv64,bin/whichfs-agent-linux-$(a))
 QUICK ?= bootlin-2023 --quick
 KILLS ?= 1000

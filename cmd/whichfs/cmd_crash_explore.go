@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/report"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/build"
 	"whichfs/internal/sys/units"
 	"whichfs/internal/sys/whole"
 	"whichfs/internal/wire"
@@ -72,7 +73,7 @@ func (c *crashExploreCmd) Run(a *shell) error {
 	if err := c.files().check(); err != nil {
 		return err
 	}
-	out := report.Crash{Version: version, Machine: c.Machine, Clock: at.Clock, Started: time.Now(), Seed: plan.NewSeed()}
+	out := report.Crash{Version: build.Version(), Machine: c.Machine, Clock: at.Clock, Started: time.Now(), Seed: plan.NewSeed()}
 	if c.Seed != nil {
 		out.Seed = *c.Seed
 	}

@@ -17,10 +17,8 @@ import (
 
 	"whichfs/internal/app"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/build"
 )
-
-// version is set by the build.
-var version = "unknown"
 
 // cli is the command line: one field per command, each in its own file.
 type cli struct {
@@ -43,7 +41,7 @@ type cli struct {
 	Doctor    doctorCmd    `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
 	Clean     cleanCmd     `cmd:"" help:"Remove what a killed whichfs left on this machine."`
 	Lab       labCmd       `cmd:"" help:"Build, enter or remove the laboratory."`
-	Version   versionCmd   `cmd:"" help:"Print the version."`
+	Version   versionCmd   `cmd:"" help:"Print the version, what it was built from, and the versions of the agents."`
 }
 
 // newCLI has the flags that follow from tables.
@@ -95,7 +93,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	go func() { <-ctx.Done(); stop() }()
 	a := &shell{ctx: ctx, cli: &c, stdin: stdin, stdout: stdout, stderr: stderr}
-	a.App = &app.App{Path: c.Store, Version: version, Note: a.note}
+	a.App = &app.App{Path: c.Store, Version: build.Version(), Note: a.note}
 	if err := k.Run(a); err != nil {
 		return complain(stderr, c.JSON, explain(err))
 	}
@@ -143,13 +141,6 @@ type jsonError struct {
 	Console []string `json:"console,omitempty"`
 	Kind    string   `json:"kind"`
 	Status  int      `json:"status"`
-}
-
-type versionCmd struct{}
-
-func (versionCmd) Run(a *shell) error {
-	_, err := fmt.Fprintln(a.stdout, "whichfs", version)
-	return err
 }
 
 var errInterrupted = errors.New("interrupted")
