@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 GO ?= $(shell command -v go || echo /usr/local/go/bin/go)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-SOURCES := go.mod go.sum $(shell find cmd internal -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path '*/dataset/profiles/*.json' \) -print)
+SOURCES := go.mod go.sum $(shell find cmd internal docs -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path 'docs/*.md' -o -path '*/dataset/profiles/*.json' \) -print)
 COMMIT := $(shell git show -s --format=%H 2>/dev/null)
 COMMIT_DATE := $(shell TZ=UTC0 git show -s --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 BUILD := whichfs/internal/sys/build
@@ -93,7 +93,7 @@ soak: packages-test build
 
 lint:
 	@mkdir -p out
-	@test -z "$$(gofmt -l cmd internal)" || { gofmt -l cmd internal; echo "not formatted: gofmt -w the files above" >&2; exit 1; }
+	@test -z "$$(gofmt -l cmd internal docs)" || { gofmt -l cmd internal docs; echo "not formatted: gofmt -w the files above" >&2; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool -modfile=tools.mod depguard ./...
 	@# A source that make does not know would leave an old program in bin.

@@ -41,6 +41,8 @@ type cli struct {
 	Doctor    doctorCmd    `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
 	Clean     cleanCmd     `cmd:"" help:"Remove what a killed whichfs left on this machine."`
 	Lab       labCmd       `cmd:"" help:"Build, enter or remove the laboratory."`
+	Help      helpCmd      `cmd:"" help:"Show a document of the manual, or list them; of a command: its flags."`
+	Manual    manualCmd    `cmd:"" hidden:""`
 	Version   versionCmd   `cmd:"" help:"Print the version, what it was built from, and the versions of the agents."`
 }
 
@@ -69,7 +71,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	status := -1
 	parser, err := kong.New(&c,
 		kong.Name("whichfs"),
-		kong.Description("Which filesystem, with which options, for this storage and this work?\n\n"+exitHelp()),
+		kong.Description("Which filesystem, with which options, for this storage and this work?\n\n"+exitHelp()+"\n"+topicHelp()),
 		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { status = code }),
