@@ -16,7 +16,7 @@ import (
 )
 
 type helpCmd struct {
-	Topic []string `arg:"" optional:"" help:"A document or a command; without one: the list of the documents."`
+	Topic []string `complete:"topic" arg:"" optional:"" help:"A document or a command; without one: the list of the documents."`
 }
 
 // topics are the names of the documents.

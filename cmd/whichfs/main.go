@@ -25,25 +25,27 @@ type cli struct {
 	Store string `help:"Result store (a SQLite file); $$WHICHFS_STORE, else below $$XDG_DATA_HOME." placeholder:"FILE"`
 	JSON  bool   `name:"json-errors" help:"Write errors as JSON."`
 
-	Run       runCmd       `cmd:"" help:"Carry out a study or a plan file and report which filesystem is best."`
-	Predict   predictCmd   `cmd:"" help:"Predict what a study would measure on hardware that you describe: a processor and the model of a card."`
-	Resume    resumeCmd    `cmd:"" help:"Finish a run that was interrupted."`
-	Runs      runsCmd      `cmd:"" help:"List the runs in the store."`
-	Report    reportCmd    `cmd:"" help:"Report a run in the terminal, as a page or as data."`
-	Recommend recommendCmd `cmd:"" help:"Recommend a filesystem for your own needs and weights."`
-	Compare   compareCmd   `cmd:"" help:"Compare two runs: what changed, and what differs; or a prediction with a measurement; or probes, side by side."`
-	Probe     probeCmd     `cmd:"" help:"Infer from timing how storage works inside; only reads unless allowed to write."`
-	Probes    probesCmd    `cmd:"" help:"List the probes in the store, or show one again."`
-	Crash     crashCmd     `cmd:"" help:"Find out what a power loss at any moment can leave of files."`
-	Tune      tuneCmd      `cmd:"" help:"Show which options follow from a probe, and why."`
-	Twin      twinCmd      `cmd:"" help:"Make, show and check models of simulated storage."`
-	List      listCmd      `cmd:"" help:"List filesystems, studies, storage, models, data sets, needs, keys or profiles."`
-	Doctor    doctorCmd    `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
-	Clean     cleanCmd     `cmd:"" help:"Remove what a killed whichfs left on this machine."`
-	Lab       labCmd       `cmd:"" help:"Build, enter or remove the laboratory."`
-	Help      helpCmd      `cmd:"" help:"Show a document of the manual, or list them; of a command: its flags."`
-	Manual    manualCmd    `cmd:"" hidden:""`
-	Version   versionCmd   `cmd:"" help:"Print the version, what it was built from, and the versions of the agents."`
+	Run        runCmd        `cmd:"" help:"Carry out a study or a plan file and report which filesystem is best."`
+	Predict    predictCmd    `cmd:"" help:"Predict what a study would measure on hardware that you describe: a processor and the model of a card."`
+	Resume     resumeCmd     `cmd:"" help:"Finish a run that was interrupted."`
+	Runs       runsCmd       `cmd:"" help:"List the runs in the store."`
+	Report     reportCmd     `cmd:"" help:"Report a run in the terminal, as a page or as data."`
+	Recommend  recommendCmd  `cmd:"" help:"Recommend a filesystem for your own needs and weights."`
+	Compare    compareCmd    `cmd:"" help:"Compare two runs: what changed, and what differs; or a prediction with a measurement; or probes, side by side."`
+	Probe      probeCmd      `cmd:"" help:"Infer from timing how storage works inside; only reads unless allowed to write."`
+	Probes     probesCmd     `cmd:"" help:"List the probes in the store, or show one again."`
+	Crash      crashCmd      `cmd:"" help:"Find out what a power loss at any moment can leave of files."`
+	Tune       tuneCmd       `cmd:"" help:"Show which options follow from a probe, and why."`
+	Twin       twinCmd       `cmd:"" help:"Make, show and check models of simulated storage."`
+	List       listCmd       `cmd:"" help:"List filesystems, studies, storage, models, data sets, needs, keys or profiles."`
+	Doctor     doctorCmd     `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
+	Clean      cleanCmd      `cmd:"" help:"Remove what a killed whichfs left on this machine."`
+	Lab        labCmd        `cmd:"" help:"Build, enter or remove the laboratory."`
+	Help       helpCmd       `cmd:"" help:"Show a document of the manual, or list them; of a command: its flags."`
+	Completion completionCmd `cmd:"" help:"Print what bash, zsh or fish reads to complete the arguments of whichfs."`
+	Complete   completeCmd   `cmd:"" hidden:""`
+	Manual     manualCmd     `cmd:"" hidden:""`
+	Version    versionCmd    `cmd:"" help:"Print the version, what it was built from, and the versions of the agents."`
 }
 
 // newCLI has the flags that follow from tables.

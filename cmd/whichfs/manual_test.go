@@ -23,6 +23,7 @@ func TestManualPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pages = append(pages, "../whichfs-agent/whichfs-agent.1")
 	if len(pages) < 25 {
 		t.Fatalf("%d pages", len(pages))
 	}
