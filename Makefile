@@ -5,8 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 
 GO ?= $(shell command -v go || echo /usr/local/go/bin/go)
-VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-SOURCES := go.mod go.sum $(shell find cmd internal docs -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path 'docs/*.md' -o -path '*/dataset/profiles/*.json' \) -print)
+VERSION := $(shell git describe --always --abbrev=10 --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
+SOURCES := go.mod go.sum $(shell find cmd internal docs -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path 'docs/*.md' -o -path '*/completion/*' -o -path '*/dataset/profiles/*.json' \) -print)
 COMMIT := $(shell git show -s --format=%H 2>/dev/null)
 COMMIT_DATE := $(shell TZ=UTC0 git show -s --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 BUILD := whichfs/internal/sys/build
@@ -35,7 +35,7 @@ LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/host/machine/us
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
 
-.PHONY: build run check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench
+.PHONY: build run check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench packages-dist dist dist-test
 
 build: bin/whichfs bin/whichfs-agent
 
@@ -52,6 +52,18 @@ bin/whichfs-agent-linux-%: $(SOURCES)
 agents: $(AGENTS)
 	@for f in $(AGENTS); do s=$$(stat -c %s $$f); \
 	  echo "$$f: $$s bytes"; [ $$s -le 10485760 ] || { echo "$$f is larger than 10 MiB" >&2; exit 1; }; done
+
+# What is published: packages, archives, checksums, in out/dist. Read scripts/dist.
+dist:
+	@scripts/dist
+
+# The packages on bare systems: installed, run, removed; takes root and a mirror of Debian.
+dist-test: packages-dist
+	@scripts/dist-test
+
+# print-NAME: the value of a variable, for scripts/dist.
+print-%:
+	@printf '%s\n' '$($*)'
 
 run: packages-run build
 	@mkdir -p out
@@ -111,7 +123,7 @@ bench: packages-bench build $(AGENTS)
 
 presubmit: test
 
-packages-run packages-test packages-bench: packages-%:
+packages-run packages-test packages-bench packages-dist: packages-%:
 	@scripts/packages $*
 
 clean:
