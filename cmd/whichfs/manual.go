@@ -149,7 +149,7 @@ func programPage(app *kong.Application, commands []*kong.Node, day time.Time) ma
 	m.prose("These flags go with every command:")
 	m.flags(app.Flags)
 	m.macro("Sh EXIT STATUS")
-	m.macro("Bl -tag -width 130n -compact")
+	m.macro("Bl -tag -width 130 -compact")
 	for _, e := range exits {
 		m.macro("It %d", e.code)
 		m.prose(e.text + ".")
