@@ -5,12 +5,15 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 
 GO ?= $(shell command -v go || echo /usr/local/go/bin/go)
-VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-SOURCES := go.mod go.sum $(shell find cmd internal -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path '*/dataset/profiles/*.json' \) -print)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+VERSION := $(shell git describe --always --abbrev=10 --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
+SOURCES := go.mod go.sum $(shell find cmd internal docs -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path 'docs/*.md' -o -path '*/completion/*' -o -path '*/dataset/profiles/*.json' \) -print)
+COMMIT := $(shell git show -s --format=%H 2>/dev/null)
+COMMIT_DATE := $(shell TZ=UTC0 git show -s --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+BUILD := whichfs/internal/sys/build
+LDFLAGS := -s -w -X $(BUILD).version=$(VERSION) -X $(BUILD).commit=$(COMMIT) -X $(BUILD).date=$(COMMIT_DATE)
 # As long for every version: where programs and data lie in a guest's memory has
 # a part in what its kernel does, and so in figures that repeat to the last bit.
-AGENT_LDFLAGS := -s -w -X main.version=$(shell printf '%-32.32s' '$(VERSION)' | tr ' ' .)
+AGENT_LDFLAGS := -s -w -X "main.stamp=whichfs-agent version $(shell printf '%-32.32s' '$(VERSION)' | tr ' ' .)"
 AGENTS := $(foreach a,amd64 arm64 arm riscv64,bin/whichfs-agent-linux-$(a))
 QUICK ?= bootlin-2023 --quick
 KILLS ?= 1000
@@ -32,7 +35,7 @@ LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/host/machine/us
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
 
-.PHONY: build run check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench
+.PHONY: build run check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench packages-dist dist dist-test
 
 build: bin/whichfs bin/whichfs-agent
 
@@ -49,6 +52,18 @@ bin/whichfs-agent-linux-%: $(SOURCES)
 agents: $(AGENTS)
 	@for f in $(AGENTS); do s=$$(stat -c %s $$f); \
 	  echo "$$f: $$s bytes"; [ $$s -le 10485760 ] || { echo "$$f is larger than 10 MiB" >&2; exit 1; }; done
+
+# What is published: packages, archives, checksums, in out/dist. Read scripts/dist.
+dist:
+	@scripts/dist
+
+# The packages on bare systems: installed, run, removed; takes root and a mirror of Debian.
+dist-test: packages-dist
+	@scripts/dist-test
+
+# print-NAME: the value of a variable, for scripts/dist.
+print-%:
+	@printf '%s\n' '$($*)'
 
 run: packages-run build
 	@mkdir -p out
@@ -90,7 +105,7 @@ soak: packages-test build
 
 lint:
 	@mkdir -p out
-	@test -z "$$(gofmt -l cmd internal)" || { gofmt -l cmd internal; echo "not formatted: gofmt -w the files above" >&2; exit 1; }
+	@test -z "$$(gofmt -l cmd internal docs)" || { gofmt -l cmd internal docs; echo "not formatted: gofmt -w the files above" >&2; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool -modfile=tools.mod depguard ./...
 	@# A source that make does not know would leave an old program in bin.
@@ -108,7 +123,7 @@ bench: packages-bench build $(AGENTS)
 
 presubmit: test
 
-packages-run packages-test packages-bench: packages-%:
+packages-run packages-test packages-bench packages-dist: packages-%:
 	@scripts/packages $*
 
 clean:

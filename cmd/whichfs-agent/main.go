@@ -11,10 +11,12 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/sys/build"
 	"whichfs/internal/target/agent"
 	"whichfs/internal/target/agent/pid1"
 	"whichfs/internal/target/storage"
@@ -22,8 +24,16 @@ import (
 	"whichfs/internal/wire"
 )
 
-// version is set by the build.
-var version = "unknown"
+// stamp is build.AgentMark and the version, set by the build.
+var stamp string
+
+// version is what the host is told.
+func version() string {
+	if stamp == "" {
+		return build.Unknown
+	}
+	return strings.TrimRight(stamp[len(build.AgentMark):], ".")
+}
 
 func main() {
 	begun := pid1.Monotonic()
@@ -46,7 +56,7 @@ func main() {
 		return
 	}
 	if len(os.Args) == 2 && os.Args[1] == "-version" {
-		fmt.Println("whichfs-agent", version)
+		fmt.Println("whichfs-agent", version())
 		return
 	}
 	if measured {
@@ -85,7 +95,7 @@ func serve() error {
 	if err := storage.PrivateMounts(); err != nil {
 		return err
 	}
-	return agent.Serve(context.Background(), wire.New(stream, stream, nil), agent.Options{Version: version})
+	return agent.Serve(context.Background(), wire.New(stream, stream, nil), agent.Options{Version: version()})
 }
 
 func guest(begun time.Duration) {
@@ -96,7 +106,7 @@ func guest(begun time.Duration) {
 	}
 	workload.SpareProcessor()
 	conn := wire.New(boot.Stream, boot.Stream, nil)
-	if err := agent.Serve(context.Background(), conn, agent.Options{Version: version, AtStart: boot.Modules}); err != nil {
+	if err := agent.Serve(context.Background(), conn, agent.Options{Version: version(), AtStart: boot.Modules}); err != nil {
 		fmt.Println("whichfs-agent:", err)
 	}
 	// Halt returns only if the kernel refuses. Process 1 then exits, which panics the kernel and so

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -32,7 +31,7 @@ func measure(words []string) error {
 	if err != nil {
 		return err
 	}
-	where := speed.Where{Machine: hardware.Machine(), Agent: strings.TrimRight(version, "."), At: time.Now()}
+	where := speed.Where{Machine: hardware.Machine(), Agent: version(), At: time.Now()}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		where.Kernel = unix.ByteSliceToString(u.Release[:])

@@ -8,9 +8,9 @@ import (
 )
 
 type compareCmd struct {
-	Before string   `arg:"" name:"run" help:"The earlier run, or the start of its name; or a probe: its name, the start of its name, the probed storage, a .json file, or a card of a study, like bootlin-2023/kingston-16g."`
-	After  string   `arg:"" name:"other-run" help:"The later run; last means the latest. Or another probe."`
-	More   []string `arg:"" optional:"" name:"probe" help:"Further probes."`
+	Before string   `complete:"compare" arg:"" name:"run" help:"The earlier run, or the start of its name; or a probe: its name, the start of its name, the probed storage, a .json file, or a card of a study, like bootlin-2023/kingston-16g."`
+	After  string   `complete:"compare" arg:"" name:"other-run" help:"The later run; last means the latest. Or another probe."`
+	More   []string `complete:"probe" arg:"" optional:"" name:"probe" help:"Further probes."`
 
 	pages `group:"Output"`
 	CSV   string `name:"csv" group:"Output" help:"Write one row per comparison, or finding of a probe, to FILE; - is standard output." placeholder:"FILE"`

@@ -22,7 +22,7 @@ type crashCmd struct {
 
 // crashClock is the kind of guest that handles crash states in the lab.
 type crashClock struct {
-	Clock string `help:"Guests of the lab: virtual (their kernel is an unprivileged process of this machine, many times as fast as an emulated one) or wall (QEMU). Default: virtual if whichfs lab build --virtual was done." placeholder:"NAME"`
+	Clock string `complete:"virtual|wall" help:"Guests of the lab: virtual (their kernel is an unprivileged process of this machine, many times as fast as an emulated one) or wall (QEMU). Default: virtual if whichfs lab build --virtual was done." placeholder:"NAME"`
 }
 
 type crashListCmd struct{}

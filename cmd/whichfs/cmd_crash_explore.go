@@ -22,22 +22,23 @@ import (
 	"whichfs/internal/report"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/build"
 	"whichfs/internal/sys/units"
 	"whichfs/internal/sys/whole"
 	"whichfs/internal/wire"
 )
 
 type crashExploreCmd struct {
-	Candidates []string `arg:"" optional:"" help:"Filesystems with their options, each in quotes: 'ext4 -o nobarrier' (default: ext4)."`
+	Candidates []string `complete:"candidate" arg:"" optional:"" help:"Filesystems with their options, each in quotes: 'ext4 -o nobarrier' (default: ext4)."`
 
-	Script    []string `help:"Use only these scripts, separated by commas (whichfs crash list shows them). With --log: the script that the log was recorded from." placeholder:"NAMES"`
+	Script    []string `complete:"script" help:"Use only these scripts, separated by commas (whichfs crash list shows them). With --log: the script that the log was recorded from." placeholder:"NAMES"`
 	Sequences int      `help:"Instead of the scripts, run all sequences of N operations (1 or 2) from a bounded set." placeholder:"N"`
 	Sample    int      `help:"Run only N of the sequences, chosen with the seed." placeholder:"N"`
 	States    int      `help:"Explore at most N states of each script; where there are more, choose them with the seed." default:"2000" placeholder:"N"`
 	Seed      *uint64  `help:"Seed of every random choice; recorded (default: random)." placeholder:"N"`
 	Complete  int      `help:"Try all subsets when at most N writes are in flight; with more, choose subsets with the seed." default:"6" placeholder:"N"`
 	Check     int      `help:"Run the filesystem's own checker on every Nth state; 0: only on states that break a promise." default:"0" placeholder:"N"`
-	Machine   string   `help:"Whose kernel mounts the states: lab (a guest, no root needed) or local (this machine's own, which needs root and --risk-this-kernel). Scripts are always recorded in the lab." default:"lab" placeholder:"NAME"`
+	Machine   string   `complete:"lab|local" help:"Whose kernel mounts the states: lab (a guest, no root needed) or local (this machine's own, which needs root and --risk-this-kernel). Scripts are always recorded in the lab." default:"lab" placeholder:"NAME"`
 
 	crashClock
 
@@ -72,7 +73,7 @@ func (c *crashExploreCmd) Run(a *shell) error {
 	if err := c.files().check(); err != nil {
 		return err
 	}
-	out := report.Crash{Version: version, Machine: c.Machine, Clock: at.Clock, Started: time.Now(), Seed: plan.NewSeed()}
+	out := report.Crash{Version: build.Version(), Machine: c.Machine, Clock: at.Clock, Started: time.Now(), Seed: plan.NewSeed()}
 	if c.Seed != nil {
 		out.Seed = *c.Seed
 	}

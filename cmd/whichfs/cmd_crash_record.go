@@ -12,8 +12,8 @@ import (
 )
 
 type crashRecordCmd struct {
-	Candidate string `arg:"" help:"A filesystem with its options, in quotes: 'ext4 -o nobarrier'."`
-	Script    string `arg:"" help:"A script; whichfs crash list shows them."`
+	Candidate string `complete:"candidate" arg:"" help:"A filesystem with its options, in quotes: 'ext4 -o nobarrier'."`
+	Script    string `complete:"script" arg:"" help:"A script; whichfs crash list shows them."`
 
 	Output string `short:"o" required:"" help:"Write the log to FILE, in the format of dm-log-writes, with a mark before and after each operation." placeholder:"FILE" type:"path"`
 	Base   string `help:"Write the image of the disk before the log to FILE, raw and sparse." placeholder:"FILE" type:"path"`

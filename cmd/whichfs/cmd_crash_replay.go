@@ -8,7 +8,7 @@ import (
 
 type crashReplayCmd struct {
 	File    string `arg:"" help:"A finding; whichfs crash explore keeps them." type:"path"`
-	Machine string `help:"Whose kernel mounts the state: lab (a guest, no root needed) or local (this machine's own, which needs root and --risk-this-kernel)." default:"lab" placeholder:"NAME"`
+	Machine string `complete:"lab|local" help:"Whose kernel mounts the state: lab (a guest, no root needed) or local (this machine's own, which needs root and --risk-this-kernel)." default:"lab" placeholder:"NAME"`
 	Risk    bool   `name:"risk-this-kernel" help:"With --machine local: mount a broken filesystem on this machine's own kernel, which may crash or corrupt its own data."`
 
 	crashClock

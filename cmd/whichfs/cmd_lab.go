@@ -28,7 +28,7 @@ type labCmd struct {
 }
 
 type labBuildCmd struct {
-	Arch         string   `help:"Architecture of the guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Arch         string   `complete:"arch" help:"Architecture of the guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
 	Force        bool     `help:"Rebuild even if the image exists; with --virtual or --kernel-source, the kernel."`
 	Kernels      []string `sep:"," help:"Also prepare these kernels for booting from filesystems, given by version prefix: 6.1,6.12." placeholder:"LIST"`
 	Virtual      bool     `help:"Also build the kernel of the virtual lab: Linux as a program of this host, compiled from Debian's source."`
@@ -191,8 +191,8 @@ func (c *labModuleCmd) Run(a *shell) error {
 }
 
 type labShellCmd struct {
-	Storage string   `help:"Storage to attach." default:"disk:1G"`
-	Arch    string   `help:"Architecture of the guest: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Storage string   `complete:"storage" help:"Storage to attach." default:"disk:1G"`
+	Arch    string   `complete:"arch" help:"Architecture of the guest: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
 	Kernel  string   `help:"Kernel of the guest by version, as for whichfs run." placeholder:"VERSION"`
 	Module  []string `sep:"none" help:"Kernel module to take along: the path of a .ko file, or the name of one that whichfs lab module has built; in the guest it is in /root. Repeatable." placeholder:"MODULE"`
 }

@@ -10,8 +10,8 @@ import (
 )
 
 type probesCmd struct {
-	ID     string `arg:"" name:"probe" optional:"" help:"Show this probe again: its name, the start of its name, or last."`
-	Delete string `help:"Delete this probe." placeholder:"PROBE"`
+	ID     string `complete:"probe" arg:"" name:"probe" optional:"" help:"Show this probe again: its name, the start of its name, or last."`
+	Delete string `complete:"probe" help:"Delete this probe." placeholder:"PROBE"`
 
 	pages `group:"Output"`
 }

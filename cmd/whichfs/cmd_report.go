@@ -20,7 +20,7 @@ import (
 )
 
 type reportCmd struct {
-	RunID   string `arg:"" name:"run" optional:"" help:"The run, or the start of its name (default: the latest, with its whole series if it has one)."`
+	RunID   string `complete:"run" arg:"" name:"run" optional:"" help:"The run, or the start of its name (default: the latest, with its whole series if it has one)."`
 	Summary bool   `help:"Show only the answer, in a few lines."`
 	Series  bool   `help:"Report all runs of the run's series together."`
 

@@ -10,27 +10,27 @@ import (
 
 // planned are the flags of a run and of a prediction.
 type planned struct {
-	Study string `arg:"" help:"A study (whichfs list studies), a plan file (.toml) or a fio job file (.fio)."`
+	Study string `complete:"study" arg:"" help:"A study (whichfs list studies), a plan file (.toml) or a fio job file (.fio)."`
 
 	Quick  bool   `xor:"scale" help:"Small data and few repetitions, but every phase. The default."`
-	Claims string `xor:"scale" help:"Small data, and the candidates, storages and repetitions that the study's claims need." placeholder:"all"`
+	Claims string `complete:"all" xor:"scale" help:"Small data, and the candidates, storages and repetitions that the study's claims need." placeholder:"all"`
 	Full   bool   `xor:"scale" help:"Published sizes and all candidates."`
 
-	Candidates   []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
+	Candidates   []string      `complete:"candidate" name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
 	Factors      bool          `negatable:"" default:"true" help:"Also vary the study's factors (mount options, alignment, place)."`
 	Retake       bool          `negatable:"" default:"true" env:"WHICHFS_RETAKE" help:"Take trials again that other work of the machine disturbed, once."`
 	Precondition bool          `help:"Write until the speed is steady, in every trial, after making and mounting the filesystem."`
 	Tuned        bool          `help:"Add a tuned variant of each candidate. The storage must have been probed; whichfs tune shows the options."`
 	Rounds       int           `help:"Number of rounds, with --until the maximum; 0 takes the study's." placeholder:"N"`
-	Until        string        `help:"settled: continue until the best candidate of each use is known within the margin, dropping candidates that can no longer win." placeholder:"settled"`
-	Settle       []string      `help:"Columns that --until settled also settles, by key: write,boot." placeholder:"KEY"`
+	Until        string        `complete:"settled" help:"settled: continue until the best candidate of each use is known within the margin, dropping candidates that can no longer win." placeholder:"settled"`
+	Settle       []string      `complete:"key" help:"Columns that --until settled also settles, by key: write,boot." placeholder:"KEY"`
 	Budget       time.Duration `help:"Stop after this time; whichfs resume continues." placeholder:"10m"`
 	Seed         *uint64       `help:"Seed of the order of trials, and of what guests with the virtual clock draw; recorded (default: random; 1 with the virtual clock)." placeholder:"N"`
 	Margin       float64       `help:"Relative differences below this are ties; 0 takes 0.10." placeholder:"0.10"`
 	Memory       []string      `help:"Memory of the lab's guests; figures from caches depend on it; several are a factor: 256M,512M (default: the study's)." placeholder:"SIZE"`
 	Kernel       string        `xor:"kernels" help:"Kernel of the lab's guests by version: 6.12, or 6.12.95 for that one alone." placeholder:"VERSION"`
 	Kernels      []string      `xor:"kernels" help:"Several: 6.1,6.12. Every trial is repeated on each of them, and the report lists what changed. Studies that boot from the filesystem boot under each as well; with the virtual clock they only do that." placeholder:"VERSION"`
-	Data         string        `help:"Tree to work on: a directory of your own, or a name from whichfs list data." placeholder:"DIR"`
+	Data         string        `complete:"data" help:"Tree to work on: a directory of your own, or a name from whichfs list data." placeholder:"DIR"`
 	workFlag
 
 	outputs `group:"Output"`
@@ -39,18 +39,18 @@ type planned struct {
 type runCmd struct {
 	planned
 
-	Machine string   `help:"Where trials run: lab (a guest, no root needed), local (this kernel, needs root), ssh:[USER@]HOST[:PORT] or serial:DEVICE[@BAUD] (a board, see docs/boards.md)." placeholder:"NAME"`
-	Storage []string `sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local, boards); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series with a run on each." placeholder:"STORAGE"`
+	Machine string   `complete:"machine" help:"Where trials run: lab (a guest, no root needed), local (this kernel, needs root), ssh:[USER@]HOST[:PORT] or serial:DEVICE[@BAUD] (a board, see docs/boards.md)." placeholder:"NAME"`
+	Storage []string `complete:"storage" sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local, boards); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series with a run on each." placeholder:"STORAGE"`
 	Destroy string   `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Every real device needs it, even an empty one." placeholder:"ID"`
 	Risk    bool     `name:"risk-this-kernel" help:"With --machine local or a board: mount broken filesystems on that machine's own kernel, which may crash or corrupt its own data."`
-	Clock   string   `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, the same on every machine, and with --cpu also that of a processor; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
-	CPU     []string `name:"cpu" sep:"none" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors), the path of a profile, or host, this machine's, which is measured first. free: it takes no time. Default: free, and with --claims and --full the board of the study. Several, separated by commas or given repeatedly (with a comma in the path of a profile), make a series with a run on each, and the report says what the processor changes. With --clock wall a guest of the lab has an emulated processor of that speed: 15.625MIPS, doubled up to 500MIPS." placeholder:"PROFILE"`
+	Clock   string   `complete:"wall|virtual|instructions" help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, the same on every machine, and with --cpu also that of a processor; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
+	CPU     []string `complete:"processor" name:"cpu" sep:"none" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors), the path of a profile, or host, this machine's, which is measured first. free: it takes no time. Default: free, and with --claims and --full the board of the study. Several, separated by commas or given repeatedly (with a comma in the path of a profile), make a series with a run on each, and the report says what the processor changes. With --clock wall a guest of the lab has an emulated processor of that speed: 15.625MIPS, doubled up to 500MIPS." placeholder:"PROFILE"`
 	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; sim:, and nand: with --clock wall or instructions)." placeholder:"N"`
 	CPUs    []int    `name:"cpus" help:"Number of processors of the lab's guests, with --clock wall; several are a factor: 1,2,4 (default: as many as the study's machine had, at most this host's)." placeholder:"N"`
-	Arch    string   `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
-	Tools   string   `help:"With a board: the tools that are sent to the board's memory from the lab's image for its processor: missing (those that it lacks, the default), lab (all that the run needs, so that their versions are the lab's) or board (none)." placeholder:"WHICH"`
+	Arch    string   `complete:"arch" help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Tools   string   `complete:"missing|lab|board" help:"With a board: the tools that are sent to the board's memory from the lab's image for its processor: missing (those that it lacks, the default), lab (all that the run needs, so that their versions are the lab's) or board (none)." placeholder:"WHICH"`
 	agentFlag
-	Module  []string `sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
+	Module  []string `complete:"module" sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
 }
 
 func (c *runCmd) Run(a *shell) error {

@@ -11,7 +11,7 @@ import (
 )
 
 type runsCmd struct {
-	Delete string `help:"Delete this run with all its figures." placeholder:"RUN"`
+	Delete string `complete:"run" help:"Delete this run with all its figures." placeholder:"RUN"`
 }
 
 func (c *runsCmd) Run(a *shell) error {

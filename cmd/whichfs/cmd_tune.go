@@ -6,7 +6,7 @@ import (
 )
 
 type tuneCmd struct {
-	Subject string `arg:"" name:"storage|probe" help:"Probed storage (/dev/sdX, sim:MODEL), a probe's name (whichfs probes), or a file from probe --json."`
+	Subject string `complete:"probe" arg:"" name:"storage|probe" help:"Probed storage (/dev/sdX, sim:MODEL), a probe's name (whichfs probes), or a file from probe --json."`
 	JSON    bool   `name:"json" help:"Write the advice as JSON."`
 }
 

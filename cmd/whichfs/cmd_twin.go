@@ -22,19 +22,19 @@ type twinCmd struct {
 }
 
 type twinFitCmd struct {
-	Probe  string `arg:"" help:"A probe: its name (whichfs probes), probed storage, or a .json file from probe --json."`
+	Probe  string `complete:"probe" arg:"" help:"A probe: its name (whichfs probes), probed storage, or a .json file from probe --json."`
 	Output string `short:"o" help:"Write the model file to FILE, which must not exist, and a summary to standard output." placeholder:"FILE"`
 }
 
 type twinShowCmd struct {
-	Model  string `arg:"" help:"A model (whichfs list models), the path of a model file, or sim:MODEL,SIZE."`
+	Model  string `complete:"model" arg:"" help:"A model (whichfs list models), the path of a model file, or sim:MODEL,SIZE."`
 	Speeds bool   `help:"Also show the speeds that result from the parameters."`
 	TOML   bool   `name:"toml" help:"Print the model file, to start your own from."`
 }
 
 type twinCheckCmd struct {
-	Model string `arg:"" help:"A model (whichfs list models), the path of a model file, or sim:MODEL,SIZE."`
-	Probe string `arg:"" help:"A probe: its name (whichfs probes), probed storage, or a .json file from probe --json."`
+	Model string `complete:"model" arg:"" help:"A model (whichfs list models), the path of a model file, or sim:MODEL,SIZE."`
+	Probe string `complete:"probe" arg:"" help:"A probe: its name (whichfs probes), probed storage, or a .json file from probe --json."`
 }
 
 const modelHint = "whichfs list models shows the models; docs/models.md explains how to write a model file"

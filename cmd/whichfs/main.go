@@ -17,33 +17,35 @@ import (
 
 	"whichfs/internal/app"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/build"
 )
-
-// version is set by the build.
-var version = "unknown"
 
 // cli is the command line: one field per command, each in its own file.
 type cli struct {
 	Store string `help:"Result store (a SQLite file); $$WHICHFS_STORE, else below $$XDG_DATA_HOME." placeholder:"FILE"`
 	JSON  bool   `name:"json-errors" help:"Write errors as JSON."`
 
-	Run       runCmd       `cmd:"" help:"Carry out a study or a plan file and report which filesystem is best."`
-	Predict   predictCmd   `cmd:"" help:"Predict what a study would measure on hardware that you describe: a processor and the model of a card."`
-	Resume    resumeCmd    `cmd:"" help:"Finish a run that was interrupted."`
-	Runs      runsCmd      `cmd:"" help:"List the runs in the store."`
-	Report    reportCmd    `cmd:"" help:"Report a run in the terminal, as a page or as data."`
-	Recommend recommendCmd `cmd:"" help:"Recommend a filesystem for your own needs and weights."`
-	Compare   compareCmd   `cmd:"" help:"Compare two runs: what changed, and what differs; or a prediction with a measurement; or probes, side by side."`
-	Probe     probeCmd     `cmd:"" help:"Infer from timing how storage works inside; only reads unless allowed to write."`
-	Probes    probesCmd    `cmd:"" help:"List the probes in the store, or show one again."`
-	Crash     crashCmd     `cmd:"" help:"Find out what a power loss at any moment can leave of files."`
-	Tune      tuneCmd      `cmd:"" help:"Show which options follow from a probe, and why."`
-	Twin      twinCmd      `cmd:"" help:"Make, show and check models of simulated storage."`
-	List      listCmd      `cmd:"" help:"List filesystems, studies, storage, models, data sets, needs, keys or profiles."`
-	Doctor    doctorCmd    `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
-	Clean     cleanCmd     `cmd:"" help:"Remove what a killed whichfs left on this machine."`
-	Lab       labCmd       `cmd:"" help:"Build, enter or remove the laboratory."`
-	Version   versionCmd   `cmd:"" help:"Print the version."`
+	Run        runCmd        `cmd:"" help:"Carry out a study or a plan file and report which filesystem is best."`
+	Predict    predictCmd    `cmd:"" help:"Predict what a study would measure on hardware that you describe: a processor and the model of a card."`
+	Resume     resumeCmd     `cmd:"" help:"Finish a run that was interrupted."`
+	Runs       runsCmd       `cmd:"" help:"List the runs in the store."`
+	Report     reportCmd     `cmd:"" help:"Report a run in the terminal, as a page or as data."`
+	Recommend  recommendCmd  `cmd:"" help:"Recommend a filesystem for your own needs and weights."`
+	Compare    compareCmd    `cmd:"" help:"Compare two runs: what changed, and what differs; or a prediction with a measurement; or probes, side by side."`
+	Probe      probeCmd      `cmd:"" help:"Infer from timing how storage works inside; only reads unless allowed to write."`
+	Probes     probesCmd     `cmd:"" help:"List the probes in the store, or show one again."`
+	Crash      crashCmd      `cmd:"" help:"Find out what a power loss at any moment can leave of files."`
+	Tune       tuneCmd       `cmd:"" help:"Show which options follow from a probe, and why."`
+	Twin       twinCmd       `cmd:"" help:"Make, show and check models of simulated storage."`
+	List       listCmd       `cmd:"" help:"List filesystems, studies, storage, models, data sets, needs, keys or profiles."`
+	Doctor     doctorCmd     `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
+	Clean      cleanCmd      `cmd:"" help:"Remove what a killed whichfs left on this machine."`
+	Lab        labCmd        `cmd:"" help:"Build, enter or remove the laboratory."`
+	Help       helpCmd       `cmd:"" help:"Show a document of the manual, or list them; of a command: its flags."`
+	Completion completionCmd `cmd:"" help:"Print what bash, zsh or fish reads to complete the arguments of whichfs."`
+	Complete   completeCmd   `cmd:"" hidden:""`
+	Manual     manualCmd     `cmd:"" hidden:""`
+	Version    versionCmd    `cmd:"" help:"Print the version, what it was built from, and the versions of the agents."`
 }
 
 // newCLI has the flags that follow from tables.
@@ -71,7 +73,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	status := -1
 	parser, err := kong.New(&c,
 		kong.Name("whichfs"),
-		kong.Description("Which filesystem, with which options, for this storage and this work?\n\n"+exitHelp()),
+		kong.Description("Which filesystem, with which options, for this storage and this work?\n\n"+exitHelp()+"\n"+topicHelp()),
 		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { status = code }),
@@ -95,7 +97,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	go func() { <-ctx.Done(); stop() }()
 	a := &shell{ctx: ctx, cli: &c, stdin: stdin, stdout: stdout, stderr: stderr}
-	a.App = &app.App{Path: c.Store, Version: version, Note: a.note}
+	a.App = &app.App{Path: c.Store, Version: build.Version(), Note: a.note}
 	if err := k.Run(a); err != nil {
 		return complain(stderr, c.JSON, explain(err))
 	}
@@ -143,13 +145,6 @@ type jsonError struct {
 	Console []string `json:"console,omitempty"`
 	Kind    string   `json:"kind"`
 	Status  int      `json:"status"`
-}
-
-type versionCmd struct{}
-
-func (versionCmd) Run(a *shell) error {
-	_, err := fmt.Fprintln(a.stdout, "whichfs", version)
-	return err
 }
 
 var errInterrupted = errors.New("interrupted")

@@ -130,6 +130,8 @@ var differing = []struct {
 	{regexp.MustCompile(`--destroy \d+:[-0-9]+`), "--destroy ID"},
 	{regexp.MustCompile(`/dev/loop\d+`), "/dev/loopN"},
 	{regexp.MustCompile(`\bloop\d+`), "loopN"},
+	{regexp.MustCompile(`(?m)^(go  +)go.*`), "${1}VERSION"},
+	{regexp.MustCompile(`(?m)^(agent for \w+  +).*`), "${1}VERSION"},
 }
 
 func equalised(text, work string) string {

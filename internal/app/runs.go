@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
+	"whichfs/internal/sys/build"
 	"whichfs/internal/target/meter"
 	"whichfs/internal/target/speed"
 )
@@ -307,6 +308,10 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 			return nil, run, err
 		}
 		if more {
+			if !build.Same(r.Version, a.Version) {
+				return nil, run, result.Refuse("resume it with whichfs "+r.Version+", or begin it anew: its figures and those of this version may not mix; whichfs report "+r.ID+" shows what there is",
+					"run %s was begun by whichfs %s, and this is %s", r.ID, r.Version, a.Version)
+			}
 			j.Runs, j.Plans = append(j.Runs, r), append(j.Plans, p)
 		}
 	}

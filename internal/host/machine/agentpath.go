@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"whichfs/internal/result"
+	"whichfs/internal/sys/build"
 )
 
 // AgentVariable names the environment variable that overrides the path of the agent.
@@ -24,13 +25,15 @@ var agentMachines = map[string]elf.Machine{
 
 // AgentPath finds the agent's binary for an architecture (a GOARCH): the given one, else what
 // $WHICHFS_AGENT names, else whichfs-agent-linux-ARCH or, for this machine's
-// own architecture, whichfs-agent beside this program. Errors are *result.Failure.
+// own architecture, whichfs-agent, beside this program or where packages install it. An agent of
+// another version is refused: what it measures is not what this program means. Errors are
+// *result.Failure.
 func AgentPath(given, arch string) (string, error) {
 	if given != "" {
 		return given, nil
 	}
 	if path := os.Getenv(AgentVariable); path != "" {
-		if err := checkAgent(path, arch); err != nil {
+		if err := checkAgent(path, arch, build.Version()); err != nil {
 			return "", &result.Failure{Outcome: result.Refused, Reason: "the agent that $" + AgentVariable + " names cannot be used", Err: err,
 				Hint: "unset " + AgentVariable + " to use the one beside whichfs"}
 		}
@@ -43,23 +46,27 @@ func AgentPath(given, arch string) (string, error) {
 	if real, err := filepath.EvalSymlinks(self); err == nil {
 		self = real
 	}
-	return agentIn(filepath.Dir(self), arch)
+	beside := filepath.Dir(self)
+	return agentIn([]string{beside, filepath.Join(filepath.Dir(beside), "lib", "whichfs")}, arch, build.Version())
 }
 
-func agentIn(dir, arch string) (string, error) {
+// agentIn finds the agent for an architecture in the first directory that has one of the version.
+func agentIn(dirs []string, arch, version string) (string, error) {
 	names := []string{"whichfs-agent-linux-" + arch}
 	if arch == runtime.GOARCH {
 		names = append([]string{"whichfs-agent"}, names...)
 	}
 	var why error
-	for _, name := range names {
-		path := filepath.Join(dir, name)
-		err := checkAgent(path, arch)
-		if err == nil {
-			return path, nil
-		}
-		if !errors.Is(err, os.ErrNotExist) {
-			why = errors.Join(why, err)
+	for _, dir := range dirs {
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			err := checkAgent(path, arch, version)
+			if err == nil {
+				return path, nil
+			}
+			if !errors.Is(err, os.ErrNotExist) {
+				why = errors.Join(why, err)
+			}
 		}
 	}
 	target := "agents"
@@ -67,13 +74,13 @@ func agentIn(dir, arch string) (string, error) {
 		target = "build"
 	}
 	return "", &result.Failure{Outcome: result.Refused, Err: why,
-		Reason: fmt.Sprintf("no agent for %s: no %s in %s", arch, strings.Join(names, " or "), dir),
-		Hint:   "build it with make " + target + ", or name it in $" + AgentVariable}
+		Reason: fmt.Sprintf("no agent for %s: no %s in %s", arch, strings.Join(names, " or "), strings.Join(dirs, " or ")),
+		Hint:   "build it with make " + target + ", install the package whichfs again, or name it in $" + AgentVariable}
 }
 
-// checkAgent checks that a file is a program for the architecture: a guest with a wrong one would
-// merely stay silent.
-func checkAgent(path, arch string) error {
+// checkAgent checks that a file is a program for the architecture, and of a version: a guest with a
+// wrong one would merely stay silent.
+func checkAgent(path, arch, version string) error {
 	want, ok := agentMachines[arch]
 	if !ok {
 		return fmt.Errorf("no agent is built for architecture %s", arch)
@@ -97,6 +104,13 @@ func checkAgent(path, arch string) error {
 		if p.Type == elf.PT_INTERP {
 			return fmt.Errorf("%s needs shared libraries, which guests and boards do not have: build it with make build, or with CGO_ENABLED=0", path)
 		}
+	}
+	v, err := build.AgentVersion(path)
+	if err != nil {
+		return err
+	}
+	if !build.Same(v, version) {
+		return fmt.Errorf("%s has version %s, and this is whichfs %s", path, v, version)
 	}
 	return nil
 }

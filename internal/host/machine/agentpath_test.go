@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"whichfs/internal/host/lab/labtest"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/build"
 )
 
 func TestAgentPath(t *testing.T) {
@@ -49,26 +51,52 @@ func TestAgentPath(t *testing.T) {
 	fails(err, "no whichfs-agent-linux-"+foreign+" in ")
 
 	dir := t.TempDir()
-	_, err = agentIn(dir, runtime.GOARCH)
-	fails(err, "no whichfs-agent or whichfs-agent-linux-"+runtime.GOARCH+" in "+dir)
+	_, err = agentIn([]string{t.TempDir(), dir}, runtime.GOARCH, build.Unknown)
+	fails(err, "no whichfs-agent or whichfs-agent-linux-"+runtime.GOARCH+" in ", " or "+dir)
 	for _, name := range []string{"whichfs-agent-linux-" + runtime.GOARCH, "whichfs-agent"} {
 		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := agentIn(dir, runtime.GOARCH); err != nil || got != filepath.Join(dir, name) {
+		if got, err := agentIn([]string{t.TempDir(), dir}, runtime.GOARCH, build.Unknown); err != nil || got != filepath.Join(dir, name) {
 			t.Errorf("%s %v", got, err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "whichfs-agent-linux-"+foreign), []byte("text"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err = agentIn(dir, foreign)
+	_, err = agentIn([]string{t.TempDir(), dir}, foreign, build.Unknown)
 	fails(err, "is not a program")
 }
 
 // A program that needs shared libraries makes a guest panic silently.
 func TestAgentMustBeStatic(t *testing.T) {
-	if err := checkAgent("/bin/sh", runtime.GOARCH); err == nil || !strings.Contains(err.Error(), "shared libraries") {
+	if err := checkAgent("/bin/sh", runtime.GOARCH, build.Unknown); err == nil || !strings.Contains(err.Error(), "shared libraries") {
 		t.Fatalf("a dynamically linked program was taken: %v", err)
+	}
+}
+
+// Another version may speak another language, and measure something else.
+func TestAgentOfAnotherVersion(t *testing.T) {
+	text, err := os.ReadFile(labtest.Agent(t, runtime.GOARCH))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "whichfs-agent")
+	// One built by hand has none; what follows a program is no part of it.
+	text = bytes.ReplaceAll(text, []byte(build.AgentMark), bytes.Repeat([]byte{'#'}, len(build.AgentMark)))
+	text = append(text, build.AgentMark+"v1.0............................"...)
+	if err := os.WriteFile(path, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := agentIn([]string{dir}, runtime.GOARCH, "v1.0"); err != nil || got != path {
+		t.Errorf("%s %v", got, err)
+	}
+	if got, err := agentIn([]string{dir}, runtime.GOARCH, build.Unknown); err != nil || got != path {
+		t.Errorf("%s %v", got, err)
+	}
+	_, err = agentIn([]string{dir}, runtime.GOARCH, "v2.0")
+	if err == nil || !strings.Contains(err.Error(), path+" has version v1.0, and this is whichfs v2.0") {
+		t.Errorf("%v", err)
 	}
 }

@@ -17,6 +17,9 @@ func Browser(t testing.TB) { t.Helper(); unlessShort(t, "a browser") }
 // Compiler: programs are compiled.
 func Compiler(t testing.TB) { t.Helper(); unlessShort(t, "a compiler") }
 
+// Programs: Debian packages are used that only the tests need.
+func Programs(t testing.TB) { t.Helper(); unlessShort(t, "programs of other packages") }
+
 // Devices: loop devices, mounts or namespaces are made, which takes root.
 func Devices(t testing.TB) {
 	t.Helper()

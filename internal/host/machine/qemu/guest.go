@@ -141,7 +141,7 @@ func scratch(dir string, size int64) (*os.File, error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	if free := int64(st.Bavail) * st.Bsize; free < size {
+	if free := int64(st.Bavail) * int64(st.Bsize); free < size {
 		return nil, fmt.Errorf("%s has %d MiB free, but the disk may grow to %d MiB: %w", dir, free>>20, size>>20, errNoSpace)
 	}
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
