@@ -55,9 +55,9 @@ func Earlier(st *store.Store, run result.Run) (Durations, error) {
 	return Durations{}, nil
 }
 
-// What the work of a guest with the virtual clock takes on one processor core, as the quick trials of four
-// studies show, to within a factor of guessWithin: with the other clocks everything takes as many times as
-// long, as docs/lab.md has it, and by wall clock at least as long as the storage.
+// What the work of a guest with the virtual clock takes on one processor core, from the quick trials of four
+// studies on one machine. What the other clocks and a processor multiply it by is estimated; by wall clock it
+// takes at least as long as the storage.
 const (
 	guessBytes        = 70e6                   // B/s
 	guessOp           = 200 * time.Microsecond // of a file, a request, an operation

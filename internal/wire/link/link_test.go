@@ -182,8 +182,8 @@ func TestRate(t *testing.T) {
 	}{
 		{"clean", 0, 0, 8000},
 		{"kernel", 0, 10 * time.Millisecond, 7800},
-		{"damaged", 0.01, 0, 2600},
-		{"both", 0.01, 10 * time.Millisecond, 2200},
+		{"damaged", 0.01, 0, 2000},
+		{"both", 0.01, 10 * time.Millisecond, 1600},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
