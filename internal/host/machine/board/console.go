@@ -2,7 +2,7 @@ package board
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // it is what boards have, and finds what a line has damaged
+	"crypto/md5" // it is what boards have, and finds what a line has damaged
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -32,7 +32,7 @@ var (
 // Names of environment variables with the login of a serial console.
 const (
 	userVariable     = "WHICHFS_SERIAL_USER"
-	passwordVariable = "WHICHFS_SERIAL_PASSWORD" //nolint:gosec // its name
+	passwordVariable = "WHICHFS_SERIAL_PASSWORD"
 	fileVariable     = "WHICHFS_SERIAL_PASSWORD_FILE"
 )
 
@@ -372,7 +372,7 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 			return heldText{}, err
 		}
 		var got heldText
-		var is, again, go_ bool
+		var is, again, ready bool
 		look := func(text string) bool {
 			c.restarts = c.restarts || restarted.MatchString(text) || loginAsked.MatchString(text)
 			text = plainText(text)
@@ -384,11 +384,11 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 				}
 			}
 			again = strings.Contains(text, c.mark+" x 1 ")
-			go_ = during != nil && strings.Contains(text, c.mark+" go\n")
-			return again || go_ || c.restarts || kind == "z" && ourFrame.MatchString(text)
+			ready = during != nil && strings.Contains(text, c.mark+" go\n")
+			return again || ready || c.restarts || kind == "z" && ourFrame.MatchString(text)
 		}
 		found, err := c.await(ctx, within, look)
-		if err == nil && go_ && !is {
+		if err == nil && ready && !is {
 			c.keep()
 			if err = during(); err == nil {
 				during = nil
@@ -413,7 +413,7 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 }
 
 func digest5(text string) string {
-	sum := md5.Sum([]byte(text)) //nolint:gosec // as above
+	sum := md5.Sum([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
