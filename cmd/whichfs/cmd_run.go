@@ -50,7 +50,7 @@ type runCmd struct {
 	Arch    string   `complete:"arch" help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
 	Tools   string   `complete:"missing|lab|board" help:"With a board: the tools that are sent to the board's memory from the lab's image for its processor: missing (those that it lacks, the default), lab (all that the run needs, so that their versions are the lab's) or board (none)." placeholder:"WHICH"`
 	agentFlag
-	Module  []string `complete:"module" sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
+	Module []string `complete:"module" sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
 }
 
 func (c *runCmd) Run(a *shell) error {

@@ -79,7 +79,7 @@ func (s *server) read(stream io.Reader) error {
 		case m.kind == input:
 			r.feed(m.body)
 		case m.kind == kill:
-			go r.p.Kill() //nolint:errcheck // that it lives on is seen at its end
+			go func() { _ = r.p.Kill() }() // that it lives on is seen at its end
 		}
 	}
 }

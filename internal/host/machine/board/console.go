@@ -2,7 +2,7 @@ package board
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // it is what boards have, and finds what a line has damaged
+	"crypto/md5" // it is what boards have, and finds what a line has damaged
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -32,7 +32,7 @@ var (
 // Names of environment variables with the login of a serial console.
 const (
 	userVariable     = "WHICHFS_SERIAL_USER"
-	passwordVariable = "WHICHFS_SERIAL_PASSWORD" //nolint:gosec // its name
+	passwordVariable = "WHICHFS_SERIAL_PASSWORD"
 	fileVariable     = "WHICHFS_SERIAL_PASSWORD_FILE"
 )
 
@@ -61,6 +61,8 @@ type console struct {
 
 	// loggedIn: the login is ours, so it is ended.
 	loggedIn bool
+	// restarts: the board has, since the reader was started.
+	restarts bool
 	// mark is in every answer of the reader; "": it does not run.
 	mark   string
 	number int
@@ -74,6 +76,7 @@ func plainText(text string) string {
 // keep adds what arrives to the board's console, and forgets it.
 func (c *console) keep() {
 	text, _ := c.so()
+	c.restarts = c.restarts || c.mark != "" && restarted.MatchString(text)
 	for one := range strings.Lines(strings.ReplaceAll(text, "\r", "")) {
 		if one = strings.TrimSpace(one); one != "" && (c.mark == "" || kernelLine.MatchString(one)) {
 			c.words.Add(one)
@@ -369,9 +372,9 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 			return heldText{}, err
 		}
 		var got heldText
-		var is, again, go_, restarts bool
+		var is, again, ready bool
 		look := func(text string) bool {
-			restarts = restarted.MatchString(text) || loginAsked.MatchString(text)
+			c.restarts = c.restarts || restarted.MatchString(text) || loginAsked.MatchString(text)
 			text = plainText(text)
 			for _, m := range answered.FindAllStringSubmatch(text, -1) {
 				if digest5(m[1]) == m[4] {
@@ -381,12 +384,12 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 				}
 			}
 			again = strings.Contains(text, c.mark+" x 1 ")
-			go_ = during != nil && strings.Contains(text, c.mark+" go\n")
-			return again || go_ || restarts || kind == "z" && ourFrame.MatchString(text)
+			ready = during != nil && strings.Contains(text, c.mark+" go\n")
+			return again || ready || c.restarts || kind == "z" && ourFrame.MatchString(text)
 		}
 		found, err := c.await(ctx, within, look)
-		if err == nil && go_ && !is {
-			c.drop()
+		if err == nil && ready && !is {
+			c.keep()
 			if err = during(); err == nil {
 				during = nil
 				found, err = c.await(ctx, within, look)
@@ -395,7 +398,7 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 		switch {
 		case err != nil:
 			return got, c.lost(err)
-		case restarts && !is:
+		case c.restarts && !is:
 			c.mark, c.loggedIn = "", false
 			return got, c.failure(result.LabFailed, "", "the board of machine %s has restarted", c.place.Name)
 		case is, found && !again:
@@ -410,7 +413,7 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 }
 
 func digest5(text string) string {
-	sum := md5.Sum([]byte(text)) //nolint:gosec // as above
+	sum := md5.Sum([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -359,6 +359,7 @@ func TestConsoleOfKilledHost(t *testing.T) {
 	}
 	must.Do(t, play.Process.Kill())
 	_ = play.Wait()
+	c.Release()
 	// The next one waits until the agent has noticed.
 	var told []string
 	o.Progress = func(text string) { told = append(told, text) }

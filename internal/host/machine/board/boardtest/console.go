@@ -288,6 +288,10 @@ func (c *Console) Restart() {
 	_, _ = c.hostEnd.WriteString("\r\n[    0.000000] Linux version 6.1.0 (a board's)\r\n[    0.000000] Memory: 64 MiB\r\n")
 }
 
+// Release ends the exclusive use of the host's port, as the kernel does when the last program closes it:
+// here it stays open.
+func (c *Console) Release() { _ = unix.IoctlSetInt(int(c.host.Fd()), unix.TIOCNXCL, 0) }
+
 // Unplug takes the host's port away, as a USB adapter that is pulled.
 func (c *Console) Unplug() { _ = c.hostEnd.Close() }
 
