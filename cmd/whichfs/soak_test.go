@@ -173,6 +173,11 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills, seed %d", kills, s.seed)
+	home, err := cache.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.lab = filepath.Join(home, "lab")
 
 	var wg sync.WaitGroup
 	left, began := kills, time.Now()
@@ -200,14 +205,6 @@ func TestSoak(t *testing.T) {
 
 // on kills on one ground, the required number of times.
 func (s *soak) on(g ground, kills int) {
-	if g.guests {
-		home, err := cache.Dir()
-		if err != nil {
-			s.t.Error(err)
-			return
-		}
-		s.lab = filepath.Join(home, "lab")
-	}
 	ref, err := s.undisturbed(g)
 	if err != nil {
 		s.t.Errorf("%s, undisturbed: %v", g.name, err)
