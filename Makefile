@@ -35,18 +35,23 @@ LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/host/machine/us
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
 
-.PHONY: build run check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench packages-dist dist dist-test
+.PHONY: build run check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench packages-dist dist dist-test FORCE
 
 build: bin/whichfs bin/whichfs-agent
 
-bin/whichfs: $(SOURCES)
+# Agents of another version are refused: all programs are built anew where it changes.
+bin/version: FORCE
+	@mkdir -p bin; echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' >$@
+FORCE:
+
+bin/whichfs: $(SOURCES) bin/version
 	$(GO) build -ldflags '$(LDFLAGS)' -o $@ ./cmd/whichfs
 
-bin/whichfs-agent: $(SOURCES)
+bin/whichfs-agent: $(SOURCES) bin/version
 	$(GO) build -ldflags '$(AGENT_LDFLAGS)' -o $@ ./cmd/whichfs-agent
 
 # One static agent for every architecture that boards have; GOARM=7 for arm.
-bin/whichfs-agent-linux-%: $(SOURCES)
+bin/whichfs-agent-linux-%: $(SOURCES) bin/version
 	GOOS=linux GOARCH=$* GOARM=7 $(GO) build -ldflags '$(AGENT_LDFLAGS)' -o $@ ./cmd/whichfs-agent
 
 agents: $(AGENTS)
