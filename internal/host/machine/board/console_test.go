@@ -335,7 +335,7 @@ func TestConsoleCut(t *testing.T) {
 	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
 	o := installed(t)
-	o.Silence = 8 * time.Second
+	o.Silence = 18 * time.Second
 	m := at(t, c, o)
 	s := begin(t, m)
 	wants(t, during(t, s, c.Freeze), result.LabFailed, "the connection to "+c.Name+" was lost", "nothing arrives from the other end")
