@@ -27,6 +27,8 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
+// Tests of consoles mostly wait, so they run side by side where they share nothing.
+
 // at makes the machine of a board at a serial port.
 func at(t *testing.T, c *boardtest.Console, o board.Options) *board.Machine {
 	t.Helper()
@@ -87,6 +89,7 @@ func fails(t *testing.T, c *boardtest.Console, m *board.Machine) error {
 }
 
 func TestConsoleContract(t *testing.T) {
+	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
 	o := installed(t)
 	machinetest.Suite(t, func(t *testing.T) (machine.Machine, machine.Spec) {
@@ -142,6 +145,7 @@ func TestConsole(t *testing.T) {
 
 // Consoles that a user may find: other shells, and boards with little.
 func TestConsoleShells(t *testing.T) {
+	t.Parallel()
 	poor := []string{"cat", "chmod", "cp", "grep", "id", "ln", "md5sum", "mkdir", "mv", "readlink", "rm", "sleep", "tail", "uname"}
 	for name, o := range map[string]boardtest.ConsoleOptions{
 		"bash":     {Shell: []string{"bash", "--norc", "-i"}},
@@ -166,6 +170,7 @@ func TestConsoleShells(t *testing.T) {
 // Bytes arrive over any cable and on any board: as they are, with blocks again where the cable disturbs
 // some, in text where it does not pass every byte, and with nothing but a shell's printf.
 func TestConsoleSends(t *testing.T) {
+	t.Parallel()
 	content := noise(100_000)
 	poor := boardtest.Options{BusyBox: []string{"cat", "grep", "id", "md5sum", "mkdir", "rm", "stty", "tail", "uname"}, Only: []string{"busybox"}}
 	for name, one := range map[string]struct {
@@ -246,6 +251,7 @@ func TestNoConsole(t *testing.T) {
 }
 
 func TestUnfitConsole(t *testing.T) {
+	t.Parallel()
 	for name, one := range map[string]struct {
 		tools   map[string]string
 		outcome result.Outcome
@@ -275,6 +281,7 @@ func TestUnfitConsole(t *testing.T) {
 // A line that tears, flips and drops carries a trial all the same, and the kernel's messages are the
 // session's console.
 func TestNoisyConsole(t *testing.T) {
+	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Baud: 115200, Kernel: 10 * time.Millisecond, Damage: 0.01})
 	s := begin(t, at(t, c, installed(t)))
 	c.Disturb(true)
@@ -306,6 +313,7 @@ func during(t *testing.T, s machine.Session, do func()) error {
 
 // A board that restarts costs what was under way, and the next session logs in again.
 func TestConsoleRestarts(t *testing.T) {
+	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Login: true})
 	m := at(t, c, installed(t))
 	s := begin(t, m)
@@ -324,9 +332,10 @@ func TestConsoleRestarts(t *testing.T) {
 // A port that is pulled is noticed at once, and a cable that is cut after the silence. The board's agent
 // notices, too, and gives the console back to the next session.
 func TestConsoleCut(t *testing.T) {
+	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
 	o := installed(t)
-	o.Silence = 8 * time.Second
+	o.Silence = 18 * time.Second
 	m := at(t, c, o)
 	s := begin(t, m)
 	wants(t, during(t, s, c.Freeze), result.LabFailed, "the connection to "+c.Name+" was lost", "nothing arrives from the other end")
@@ -343,6 +352,7 @@ func TestConsoleCut(t *testing.T) {
 
 // A whichfs that is killed leaves nothing on the board but the console as it was.
 func TestConsoleOfKilledHost(t *testing.T) {
+	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
 	o := installed(t)
 	play := exec.Command(os.Args[0])
@@ -372,6 +382,7 @@ func TestConsoleOfKilledHost(t *testing.T) {
 
 // Whoever gives up leaves the console to the shell.
 func TestConsoleGivenUp(t *testing.T) {
+	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Baud: 115200})
 	c.Disturb(true)
 	for _, when := range []string{"connecting", "sending the agent"} {

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 func host(name, config, agent, work string) error {
 	o := board.Options{Config: config, Agent: agent}
 	if at, ok := strings.CutPrefix(config, "-"); ok { // at a serial port
-		o = board.Options{Installed: at, Agent: agent, Silence: 8 * time.Second}
+		o = board.Options{Installed: at, Agent: agent, Silence: 18 * time.Second}
 	}
 	m, err := board.New(name, o)
 	if err != nil {
