@@ -128,7 +128,7 @@ func TestLiveDisplay(t *testing.T) {
 	term := onTerminal(t, p.command("run", "bootlin-2023", "--machine", "fake", "--data", "tree", "--rounds", "3",
 		"--candidates", "ext4; jfs; btrfs -m single"))
 	before := term.settings(t)
-	term.waitFor(t, `trial \d of 6, round 1 of 3`, `about \d+ s left`, `Ctrl-C ends cleanly; whichfs resume continues\.`,
+	term.waitFor(t, `trial \d of 6, round 1 of 3`, `about \d+ (s|min) left`, `Ctrl-C ends cleanly; whichfs resume continues\.`,
 		`candidate +rounds +mount`, `●○`, ` 104 ms`, `btrfs -m single`, `jfs: unsupported: this kernel has no driver for JFS`)
 	if status := term.status(t); status != exitOK {
 		t.Errorf("status %d", status)
