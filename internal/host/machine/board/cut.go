@@ -48,11 +48,15 @@ type cutter struct {
 type powerless struct {
 	*cutter
 	mine     bool          // the turn
+	off      bool          // or it may be
 	from, to time.Duration // of switching off, since the first promise
 }
 
-// Close implements powercut.Storage.
+// Close implements powercut.Storage. A board is not left off because its cut was abandoned.
 func (p *powerless) Close() {
+	if p.off {
+		_ = p.restore(context.Background()) // why it was abandoned is known
+	}
 	if p.mine {
 		<-p.turn
 		p.mine = false
@@ -85,7 +89,7 @@ func (p *powerless) Write(ctx context.Context, t wire.Trial, after time.Duration
 				case <-quit:
 					return
 				}
-				p.from = time.Since(first)
+				p.from, p.off = time.Since(first), true
 				if failure = s.machine.power.turn(ctx, "off"); failure == nil {
 					p.to, cut, p.stale = time.Since(first), true, true
 				}
@@ -108,7 +112,7 @@ func (p *powerless) Neighbours() int64 { return 0 } // a real device does not sa
 // Verify implements powercut.Storage.
 func (p *powerless) Verify(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
 	s := p.session
-	if err := s.machine.power.restore(ctx); err != nil {
+	if err := p.restore(ctx); err != nil {
 		return wire.Done{}, err
 	}
 	if err := s.replace(ctx, p.spec); err != nil {
@@ -119,6 +123,12 @@ func (p *powerless) Verify(ctx context.Context, t wire.Trial, events machine.Eve
 		events.Figures(wire.Figures{Phase: "verify", Notes: []result.Note{{Phase: "verify", Level: result.Warning, Text: text}}})
 	}
 	return s.Client.Trial(ctx, t, events)
+}
+
+// restore switches the power on.
+func (p *powerless) restore(ctx context.Context) error {
+	p.off = false
+	return p.session.machine.power.restore(ctx)
 }
 
 // Keep implements powercut.Storage.

@@ -92,7 +92,10 @@ func TestPower(t *testing.T) {
 	if err := <-late; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if text, _ := os.ReadFile(did); string(text) != "off\non\noff\non\n" {
+	// Nor does an abandoned cut leave it off.
+	record.Off = 0
+	(&powerless{cutter: &cutter{session: &session{machine: &Machine{power: record}}}, off: true}).Close()
+	if text, _ := os.ReadFile(did); string(text) != "off\non\noff\non\non\n" {
 		t.Errorf("%q", text)
 	}
 	defer func(limit time.Duration) { switchLimit = limit }(switchLimit)

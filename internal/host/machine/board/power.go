@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -72,8 +71,8 @@ func (p *Power) restore(ctx context.Context) error {
 
 // unreachable reports whether an error may be that of a board which hangs.
 func unreachable(err error) bool {
-	var e *result.Failure
-	return errors.As(err, &e) && e.Outcome == result.LabFailed
+	e := result.FailureOf(err)
+	return e != nil && e.Outcome == result.LabFailed
 }
 
 // again is between two attempts to reach a board that starts.
@@ -87,13 +86,9 @@ func (m *Machine) untilUp(ctx context.Context, spec machine.Spec) (*session, err
 		case err == nil || ctx.Err() != nil || !unreachable(err):
 			return s, err
 		case time.Now().After(end):
-			var e *result.Failure
-			if errors.As(err, &e) {
-				later := *e
-				later.Reason = fmt.Sprintf("%v after its power was switched on: %s", m.power.Start, e.Reason)
-				err = &later
-			}
-			return nil, err
+			late := *result.FailureOf(err)
+			late.Reason = fmt.Sprintf("%v after its power was switched on: %s", m.power.Start, late.Reason)
+			return nil, &late
 		}
 		select {
 		case <-time.After(again):
