@@ -162,8 +162,8 @@ func valuesOf(a *shell, v *kong.Value, before, typed string) completed {
 	return out
 }
 
-// values are what flags and arguments take. What cannot be read is left out: nobody waits for a message
-// here.
+// values are what flags and arguments take. What cannot be read is left out: a completion has no place for
+// an error message.
 var values = map[string]func(a *shell) []suggestion{
 	"study": func(*shell) (all []suggestion) {
 		for _, s := range study.All {

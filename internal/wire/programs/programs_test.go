@@ -54,7 +54,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Programs run side by side, and one that nobody reads does not stop the others.
+// Programs run concurrently, and one whose output is not read does not block the others.
 func TestSideBySide(t *testing.T) {
 	c, _, _ := connect(t)
 	var errs bytes.Buffer

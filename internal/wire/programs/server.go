@@ -155,7 +155,7 @@ func (s *server) follow(id uint16, r *running) {
 func (s *server) ended(id uint16, e end) {
 	b, err := json.Marshal(e)
 	if err == nil {
-		_ = s.w.send(ended, id, b) // without a stream nobody wants to know
+		_ = s.w.send(ended, id, b) // without a stream there is no one to tell
 	}
 }
 

@@ -24,7 +24,6 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
-	"whichfs/internal/testing/wait"
 )
 
 // Tests of consoles mostly wait, so they run side by side where they share nothing.
@@ -46,48 +45,6 @@ func installed(t *testing.T) board.Options {
 	return board.Options{Installed: labtest.Agent(t, runtime.GOARCH)}
 }
 
-// begin starts a session that must start.
-func begin(t *testing.T, m *board.Machine) machine.Session {
-	t.Helper()
-	s, err := m.Start(t.Context(), spec(t))
-	if err != nil {
-		t.Fatal(machinetest.Explain(err))
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-// works carries a trial out and ends the session.
-func works(t *testing.T, c *boardtest.Console, m *board.Machine) machine.Session {
-	t.Helper()
-	s := begin(t, m)
-	d, err := s.Trial(t.Context(), trial, machine.Events{})
-	if err != nil || d.Outcome != result.Done {
-		t.Fatalf("%+v %v", d, err)
-	}
-	must.Do(t, s.Close())
-	clean(t, c)
-	return s
-}
-
-// clean waits until the board is as it was, but for an agent that is kept for a while.
-func clean(t *testing.T, c *boardtest.Console) {
-	t.Helper()
-	wait.While(t, func() string { return strings.Join(c.Left(), " ") })
-}
-
-// fails is the error of a session that cannot start.
-func fails(t *testing.T, c *boardtest.Console, m *board.Machine) error {
-	t.Helper()
-	s, err := m.Start(t.Context(), spec(t))
-	if err == nil {
-		_ = s.Close()
-		t.Fatal("a session started")
-	}
-	clean(t, c)
-	return err
-}
-
 func TestConsoleContract(t *testing.T) {
 	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
@@ -95,7 +52,7 @@ func TestConsoleContract(t *testing.T) {
 	machinetest.Suite(t, func(t *testing.T) (machine.Machine, machine.Spec) {
 		return at(t, c, o), machine.Spec{Storage: "loop:64M", Work: t.TempDir()}
 	})
-	clean(t, c)
+	nothingLeft(t, c)
 }
 
 // The agent is sent once, and kept for the next session. The port is as it was.
@@ -105,7 +62,7 @@ func TestConsole(t *testing.T) {
 	before := c.Settings()
 	var told []string
 	m := at(t, c, board.Options{Progress: func(text string) { told = append(told, text) }})
-	s := works(t, c, m)
+	s := carriedBy(t, c, m)
 	said := map[string]string{}
 	for _, one := range s.Facts().Conditions {
 		said[one.Name] = one.Value
@@ -130,12 +87,12 @@ func TestConsole(t *testing.T) {
 	if all := strings.Join(told, "\n"); strings.Contains(all, "sending the agent") {
 		t.Error(all)
 	}
-	clean(t, c)
+	nothingLeft(t, c)
 	// The login was ended, so that the next one is asked again.
 	t.Setenv("WHICHFS_SERIAL_PASSWORD", "wrong")
-	wants(t, fails(t, c, m), result.Refused, "refuses the login of root", "WHICHFS_SERIAL_PASSWORD")
+	wants(t, start(t, c, m), result.Refused, "refuses the login of root", "WHICHFS_SERIAL_PASSWORD")
 	must.Do(t, os.Unsetenv("WHICHFS_SERIAL_PASSWORD"))
-	wants(t, fails(t, c, m), result.Refused, "asks for the password of root", "WHICHFS_SERIAL_PASSWORD_FILE")
+	wants(t, start(t, c, m), result.Refused, "asks for the password of root", "WHICHFS_SERIAL_PASSWORD_FILE")
 	file := filepath.Join(t.TempDir(), "password")
 	must.Do(t, os.WriteFile(file, []byte("let me in\n"), 0o600))
 	t.Setenv("WHICHFS_SERIAL_PASSWORD_FILE", file)
@@ -162,7 +119,7 @@ func TestConsoleShells(t *testing.T) {
 			if err != nil {
 				t.Fatal(machinetest.Explain(err))
 			}
-			clean(t, c)
+			nothingLeft(t, c)
 		})
 	}
 }
@@ -227,7 +184,7 @@ func TestNoConsole(t *testing.T) {
 	other, err := os.OpenFile(c.Device, os.O_RDWR|unix.O_NOCTTY, 0)
 	must.Do(t, err)
 	must.Do(t, unix.Flock(int(other.Fd()), unix.LOCK_EX))
-	wants(t, fails(t, c, at(t, c, board.Options{})), result.Refused, "another program has "+c.Device, "fuser")
+	wants(t, start(t, c, at(t, c, board.Options{})), result.Refused, "another program has "+c.Device, "fuser")
 	must.Do(t, other.Close())
 	defer board.Impatient(6 * time.Second)()
 	for name, one := range map[string]struct {
@@ -245,7 +202,7 @@ func TestNoConsole(t *testing.T) {
 			if name == "other baud" || name == "no shell" {
 				defer board.Impatient(12 * time.Second)()
 			}
-			wants(t, fails(t, c, at(t, c, board.Options{})), one.outcome, one.words...)
+			wants(t, start(t, c, at(t, c, board.Options{})), one.outcome, one.words...)
 		})
 	}
 }
@@ -266,15 +223,15 @@ func TestUnfitConsole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Options: boardtest.Options{Tools: one.tools}})
-			wants(t, fails(t, c, at(t, c, board.Options{})), one.outcome, one.words...)
+			wants(t, start(t, c, at(t, c, board.Options{})), one.outcome, one.words...)
 		})
 	}
 	t.Run("other agent", func(t *testing.T) {
 		c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
 		other := filepath.Join(c.Dir, "other")
 		must.Do(t, os.WriteFile(other, []byte("#!/bin/sh\n"), 0o755))
-		wants(t, fails(t, c, at(t, c, board.Options{Installed: other})), result.Refused, "is not the agent of this whichfs", "leave --agent-path out")
-		wants(t, fails(t, c, at(t, c, board.Options{Installed: "/no/such/agent"})), result.Refused, "there is no agent /no/such/agent")
+		wants(t, start(t, c, at(t, c, board.Options{Installed: other})), result.Refused, "is not the agent of this whichfs", "leave --agent-path out")
+		wants(t, start(t, c, at(t, c, board.Options{Installed: "/no/such/agent"})), result.Refused, "there is no agent /no/such/agent")
 	})
 }
 
@@ -295,7 +252,7 @@ func TestNoisyConsole(t *testing.T) {
 	}
 	c.Disturb(false)
 	must.Do(t, s.Close())
-	clean(t, c)
+	nothingLeft(t, c)
 }
 
 // during starts a long trial and does something in its midst. It returns the trial's error.
@@ -319,14 +276,14 @@ func TestConsoleRestarts(t *testing.T) {
 	s := begin(t, m)
 	wants(t, during(t, s, c.Restart), result.LabFailed, "the board has restarted", "Linux version")
 	_ = s.Close()
-	works(t, c, m)
+	carriedBy(t, c, m)
 	sending := at(t, c, board.Options{Progress: func(text string) {
 		if strings.HasPrefix(text, "sending the agent") {
 			go c.Restart()
 		}
 	}})
 	c.Forget()
-	wants(t, fails(t, c, sending), result.LabFailed, "serial:")
+	wants(t, start(t, c, sending), result.LabFailed, "serial:")
 }
 
 // A port that is pulled is noticed at once, and a cable that is cut after the silence. The board's agent
@@ -343,11 +300,11 @@ func TestConsoleCut(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	c.Thaw()
-	works(t, c, m)
+	carriedBy(t, c, m)
 	s = begin(t, m)
 	wants(t, during(t, s, c.Unplug), result.LabFailed, "the connection to "+c.Name+" was lost", "is gone")
 	_ = s.Close()
-	clean(t, c)
+	nothingLeft(t, c)
 }
 
 // A whichfs that is killed leaves nothing on the board but the console as it was.
@@ -377,7 +334,7 @@ func TestConsoleOfKilledHost(t *testing.T) {
 	if all := strings.Join(told, "\n"); err != nil || !strings.Contains(all, "an earlier session still has the console") {
 		t.Errorf("%v: %s", err, all)
 	}
-	clean(t, c)
+	nothingLeft(t, c)
 }
 
 // Whoever gives up leaves the console to the shell.
@@ -395,7 +352,7 @@ func TestConsoleGivenUp(t *testing.T) {
 		if _, err := m.Start(ctx, spec(t)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", when, err)
 		}
-		clean(t, c)
+		nothingLeft(t, c)
 	}
 	_, err := at(t, c, installed(t)).List(t.Context())
 	must.Do(t, err)

@@ -93,14 +93,28 @@ func wants(t *testing.T, err error, outcome result.Outcome, words ...string) {
 	}
 }
 
-// nothingLeft waits until the board is as it was.
-func nothingLeft(t *testing.T, b *boardtest.Board) {
+// leaver is a board, by whatever way it is reached.
+type leaver interface{ Left() []string }
+
+// nothingLeft waits until the board is as it was, but for an agent that is kept for a while.
+func nothingLeft(t *testing.T, b leaver) {
 	t.Helper()
 	wait.While(t, func() string { return strings.Join(b.Left(), " ") })
 }
 
+// begin starts a session that must start.
+func begin(t *testing.T, m *board.Machine) machine.Session {
+	t.Helper()
+	s, err := m.Start(t.Context(), spec(t))
+	if err != nil {
+		t.Fatal(machinetest.Explain(err))
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
 // start is the error of a session that cannot start.
-func start(t *testing.T, b *boardtest.Board, m *board.Machine) error {
+func start(t *testing.T, b leaver, m *board.Machine) error {
 	t.Helper()
 	s, err := m.Start(t.Context(), spec(t))
 	if err == nil {
@@ -114,11 +128,13 @@ func start(t *testing.T, b *boardtest.Board, m *board.Machine) error {
 // carried checks that a board carries a trial out.
 func carried(t *testing.T, b *boardtest.Board) machine.Session {
 	t.Helper()
-	s, err := on(t, b, nil).Start(t.Context(), spec(t))
-	if err != nil {
-		t.Fatal(machinetest.Explain(err))
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	return carriedBy(t, b, on(t, b, nil))
+}
+
+// carriedBy is carried with the board's machine.
+func carriedBy(t *testing.T, b leaver, m *board.Machine) machine.Session {
+	t.Helper()
+	s := begin(t, m)
 	d, err := s.Trial(t.Context(), trial, machine.Events{})
 	if err != nil || d.Outcome != result.Done {
 		t.Fatalf("%+v %v", d, err)

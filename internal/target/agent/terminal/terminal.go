@@ -80,7 +80,7 @@ func raw(f *os.File) (restore func() error, err error) {
 		return nil, fmt.Errorf("cannot set the terminal: %w", err)
 	}
 	return func() error {
-		// What is still under way is for nobody.
+		// Input that has not been read is discarded: it was meant for the agent.
 		if err := unix.IoctlSetTermios(fd, unix.TCSETSF, had); err != nil {
 			return fmt.Errorf("cannot restore the terminal's settings: %w", err)
 		}

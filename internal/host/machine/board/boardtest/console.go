@@ -207,7 +207,7 @@ func (c *Console) carry(from, to *os.File, kernel time.Duration) {
 		defer ticker.Stop()
 		spoken = ticker.C
 	}
-	var free time.Time // when the line has passed on what it has
+	var free time.Time // when the line will have sent what was written to it
 	count := 0
 	for {
 		var b []byte
