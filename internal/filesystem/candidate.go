@@ -89,6 +89,9 @@ func (c *Candidate) UnmarshalText(text []byte) error {
 // option that names a file, or a word that is neither an option nor an option's value.
 func (c Candidate) stray() string {
 	for _, w := range c.split() {
+		if w == inMemory && c.Filesystem().Journal != nil {
+			continue
+		}
 		for _, mark := range []string{"/dev/", "device=", "logdev", "rtdev", "blobdev", "name=/"} {
 			if strings.Contains(w, mark) {
 				return w

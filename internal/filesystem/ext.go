@@ -22,6 +22,27 @@ var extSyntax = syntax{
 	Lists: []string{"-O", "-E", "-J", "-R"},
 }
 
+// extJournal: mke2fs takes the block size of the journal for the filesystem, unless told another one.
+var extJournal = &Journal{
+	// ext2fs_default_journal_size of e2fsprogs 1.47 (lib/ext2fs/mkjournal.c), with blocks of 4 KiB.
+	Size: func(storage int64) int64 {
+		for _, step := range []struct{ below, size int64 }{{128 * mib, 4 * mib}, {gib, 16 * mib}, {2 * gib, 32 * mib}, {16 * gib, 64 * mib}, {32 * gib, 128 * mib}, {64 * gib, 256 * mib}, {128 * gib, 512 * mib}} {
+			if storage < step.below {
+				return step.size
+			}
+		}
+		return gib
+	},
+	Make: func(c Candidate, device string) []string {
+		size, given := makeValue(c, extSyntax, "-b")
+		if !given {
+			size = "4096"
+		}
+		// The device is empty: zeroing it would only take memory.
+		return []string{"mke2fs", "-q", "-F", "-O", "journal_dev", "-E", "lazy_journal_init=1", "-b", size, device}
+	},
+}
+
 func extMake(name string) func(Candidate, string) []string { return mkfs("mkfs."+name, "-q", "-F") }
 
 var extNeeds = []Tool{
@@ -225,6 +246,10 @@ func extOption(s super, o makeOption) finding {
 	case "-E", "-R":
 		return extExtended(s, o.Value)
 	case "-J":
+		if o.Value == inMemory {
+			// s_journal_inum of a journal inside, s_journal_dev of one outside.
+			return onOff("a journal on another device in the superblock", true, s.u32(0xe0) == 0 && s.u32(0xe4) != 0)
+		}
 		key, value, _ := strings.Cut(o.Value, "=")
 		// The superblock keeps a copy of the journal inode: its size is the
 		// last of 17 words, if the copy is one (s_jnl_backup_type 1).
@@ -355,6 +380,9 @@ func extProperties(c Candidate) Properties {
 		p.PowerLoss = has("journals its metadata", extDocs)
 		if !switched(c, true, []string{"barrier", "barrier=1"}, []string{"nobarrier", "barrier=0"}) {
 			p.PowerLoss = lacks(noFlush, labSource)
+		}
+		if c.JournalInMemory() {
+			p.PowerLoss = lacks("keeps its journal in memory, where a power loss takes it", "mke2fs(8)")
 		}
 	}
 	if featured(c, extSyntax, "-O", "metadata_csum", four) {

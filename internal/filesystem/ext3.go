@@ -10,6 +10,7 @@ func Ext3() Filesystem {
 		MaxSize:    extMaxSize,
 		Lacks:      holdsAll,
 		Make:       extMake("ext3"),
+		Journal:    extJournal,
 		Check:      extCheck,
 		ReadCheck:  readExtCheck,
 		Repair:     extRepair,

@@ -12,6 +12,7 @@ func Ext4() Filesystem {
 		MaxSize:    extMaxSize,
 		Lacks:      holdsAll,
 		Make:       extMake("ext4"),
+		Journal:    extJournal,
 		Check:      extCheck,
 		ReadCheck:  readExtCheck,
 		Repair:     extRepair,

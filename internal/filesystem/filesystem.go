@@ -89,6 +89,9 @@ type Filesystem struct {
 	Make func(c Candidate, device string) []string
 	// Made says why a filesystem that is written in place and has no Make needs no mkfs.
 	Made string
+	// Journal is for candidates that keep their journal in memory instead of on the storage
+	// (JournalInMemory); nil: it cannot.
+	Journal *Journal
 	// Image is the argument vector that makes image from the directory tree.
 	Image func(c Candidate, image, tree string) []string
 	// MountOptions are passed in addition to the candidate's, comma-separated words.

@@ -75,7 +75,7 @@ func TestOptionsProvideTheProperty(t *testing.T) {
 func TestPropertiesByOptions(t *testing.T) {
 	for line, want := range map[string]string{
 		"ext2": "------ 2446", "ext2 -O has_journal": "P----J 2446", "ext2 -j": "P----J 2446", "ext2 -I 128": "------ 2038",
-		"ext3": "P----J 2446", "ext4": "P---MJ 2446", "ext4 -T hurd": "P---MJ 2038", "ext4 -T hurd -I 256": "P---MJ 2446",
+		"ext3": "P----J 2446", "ext4": "P---MJ 2446", "ext4 -T hurd": "P---MJ 2038", "ext4 -J device=memory": "----MJ 2446", "ext4 -T hurd -I 256": "P---MJ 2446",
 		"ext4 -I 128": "P---MJ 2038", "ext4 -O ^has_journal": "----M- 2446", "ext4 -O none": "------ 2446",
 		"ext4 -O none,has_journal": "P----J 2446", "ext4 -O encrypt,^metadata_csum": "P-E--J 2446",
 		"ext4 -o nobarrier": "----MJ 2446", "ext4 -o barrier=0,barrier=1": "P---MJ 2446", "ext4 -o noatime,barrier=0": "----MJ 2446",

@@ -70,6 +70,7 @@ func TestVerifyMake(t *testing.T) {
 		{"ext4-nojournal", "-O ^has_journal,has_journal,^metadata_csum -E stride=2,stripe-width=4,stride=3,nodiscard,nonsense", []result.OptionState{yes, ign, yes, yes, yes, alt, unv, unv}},
 		{"ext4-nojournal", "-b 4096 -b 1024 -I 512 -I 256 -m 1 -m 5 -L lab -L bal -G 32 -G 16 -N 5000 -N 90000 -e remount-ro -e panic -q -j", []result.OptionState{yes, alt, yes, alt, yes, alt, yes, alt, yes, alt, yes, alt, yes, alt, unv, ign}},
 		{"ext4-journal8", "-J size=8 -J size=16 -J fast_commit_size=1 -i 8192 -i 65536", []result.OptionState{yes, alt, unv, alt, alt}},
+		{"ext4", "-J device=memory", []result.OptionState{ign}}, // its journal is inside
 		{"ext2", "-O has_journal,dir_index -J size=4", []result.OptionState{ign, yes, unv}},
 		{"ext3", "-O has_journal,extent -j", []result.OptionState{yes, ign, yes}},
 		{"xfs", "-m crc=1,reflink,rmapbt=1,bigtime=0 -b size=4k -b size=1k -n ftype=1 -i size=512", []result.OptionState{yes, yes, ign, ign, yes, alt, yes, yes}},

@@ -390,6 +390,10 @@ func (r *runner) cleanUp() error {
 			_ = unix.Unmount(r.env.Mount, unix.MNT_DETACH)
 		}
 	}
+	r.env.Mounted = false
+	if err := r.env.LeaveJournal(); err != nil {
+		errs = append(errs, err)
+	}
 	if err := r.env.LeaveFlash(); err != nil {
 		errs = append(errs, err)
 	}

@@ -119,6 +119,8 @@ func newExplorer(order wire.Explore, work string, host Host, workers int) (*expl
 	switch {
 	case e.fs.ReadOnly:
 		return nil, result.Refuse("explore a filesystem that is written in place", "%s is never written in place, so a crash leaves no partial state", e.fs.Title)
+	case c.Forgets() != "":
+		return nil, result.Refuse("explore it with its journal on the storage", "%s", c.Forgets())
 	case e.fs.Raw || c.Way != "":
 		return nil, result.Refuse("whichfs run with --storage nand:SIZE cuts the power of a simulated chip", "%s is for raw flash, and crash states are made on block devices", c)
 	case order.Given != "log" && order.After != (wire.Looking{}):

@@ -66,6 +66,8 @@ func (env *Env) unfit() string {
 		return "faults need a block device, and this is raw flash"
 	case env.FS.ReadOnly || env.FS.Make == nil:
 		return "nothing is written to " + env.FS.Title
+	case env.Candidate.Forgets() != "":
+		return env.Candidate.Forgets()
 	}
 	return ""
 }

@@ -48,7 +48,17 @@ var Mkfs = Kind{Name: "mkfs", Setup: func(ctx context.Context, env *Env, _ scena
 	if _, err := env.source(); err != nil {
 		return Job{}, err
 	}
-	argv := env.FS.Make(env.Candidate, env.node())
+	size := int64(0)
+	if env.Candidate.JournalInMemory() {
+		var err error
+		if size, err = env.storageSize(); err != nil {
+			return Job{}, err
+		}
+	}
+	argv, err := env.makeOn(ctx, env.node(), size)
+	if err != nil {
+		return Job{}, err
+	}
 	env.warm(argv[0])
 	env.rehearse(ctx, false)
 	return Job{Run: func(*Tally) error { return env.paged(runTool(ctx, argv)) }}, nil

@@ -109,7 +109,11 @@ func (r *filledRoom) on(ctx context.Context, env *Env, size int64) (err error) {
 		env.Hung = env.Hung || stage.Left()
 		err = errors.Join(err, stage.Close())
 	}()
-	if err := runTool(ctx, env.FS.Make(env.Candidate, stage.Disk().Path())); err != nil {
+	argv, err := env.makeOn(ctx, stage.Disk().Path(), size)
+	if err != nil {
+		return err
+	}
+	if err := runTool(ctx, argv); err != nil {
 		return err
 	}
 	return stage.Use(ctx, stage.Disk().Path(), r.fill)

@@ -126,7 +126,11 @@ func (s *smallest) fits(size int64) (ok bool, err error) {
 		err = errors.Join(err, stage.Close())
 	}()
 	device := stage.Disk().Path()
-	err = runTool(s.ctx, s.env.FS.Make(s.env.Candidate, device))
+	argv, err := s.env.makeOn(s.ctx, device, size)
+	if err != nil {
+		return false, err
+	}
+	err = runTool(s.ctx, argv)
 	if err == nil {
 		err = stage.Use(s.ctx, device, func(root string) error { return s.use(root, device, size) })
 	}

@@ -107,7 +107,7 @@ func resident(f *os.File) bool {
 // touched. A rehearsal that fails is ignored, and there is none for raw flash, which a file cannot
 // represent.
 func (env *Env) rehearse(ctx context.Context, check bool) {
-	if !env.Counts || env.FS.Make == nil || env.Raw {
+	if !env.Counts || env.FS.Make == nil || env.Raw || env.Candidate.JournalInMemory() {
 		return
 	}
 	device, err := os.Open(env.Device)

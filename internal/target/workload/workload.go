@@ -8,6 +8,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/target/blockdev"
 	"whichfs/internal/target/memory"
 	"whichfs/internal/target/storage"
 )
@@ -95,6 +96,8 @@ type Env struct {
 	Way filesystem.Way
 	// Chip is the simulated raw chip; nil if there is none or the chip is real.
 	Chip Chip
+	// journal is the disk in memory that has the journal of a candidate; nil: it is on the storage.
+	journal *blockdev.Disk
 	// layer is the current layer between the filesystem and the chip.
 	layer layer
 	// Image is the image file made by the trial of a read-only filesystem.

@@ -20,6 +20,8 @@ func (s session) Cut(ctx context.Context, c machine.Cut, events machine.Events) 
 	switch {
 	case c.Candidate.Err() != nil || c.Repeats < 1:
 		return wire.Done{Outcome: result.Refused, Reason: fmt.Sprintf("%d cuts of %q", c.Repeats, c.Candidate)}, nil
+	case c.Candidate.Forgets() != "":
+		return wire.Done{Outcome: result.Unsupported, Reason: c.Candidate.Forgets()}, nil
 	case c.Candidate.Imaged():
 		return wire.Done{Outcome: result.Unsupported, Reason: c.Candidate.Filesystem().Title + " comes as an image"}, nil
 	}

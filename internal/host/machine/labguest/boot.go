@@ -129,6 +129,8 @@ func Bootable(b machine.Boot, on media.Storage) (filesystem.Candidate, wire.Done
 		return no(result.Refused, "a filesystem on a part of the storage cannot be booted: without a partition table no kernel would find it")
 	case c.Filesystem().ReadOnly:
 		return no(result.Unsupported, "%s is made as an image, to which no root filesystem can be added", c.Filesystem().Title)
+	case c.Forgets() != "":
+		return no(result.Unsupported, "%s", c.Forgets())
 	case on.Kind == media.KindRAM:
 		return no(result.Unsupported, "the storage is in the guest's memory, which ends with the guest")
 	case strings.ContainsAny(strings.Join(filesystem.MountData(c), ","), " \t\n\""):

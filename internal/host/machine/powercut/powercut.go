@@ -106,6 +106,8 @@ func (c cuts) possible() wire.Done {
 		return No(result.Refused, "power can be cut only for the whole storage, not for a part of it")
 	case c.order.Candidate.Imaged():
 		return No(result.Unsupported, "%s comes as an image: no write can be interrupted by a cut", c.order.Candidate)
+	case c.order.Candidate.Forgets() != "":
+		return No(result.Unsupported, "%s", c.order.Candidate.Forgets())
 	case c.under.Kind != media.KindNAND && c.under.Kind != media.KindSim && c.under.Kind != media.KindDevice:
 		return No(result.Unsupported, "storage %s is a plain file or memory, which loses nothing, or everything, when its guest is killed: that is not a power cut", c.under)
 	}

@@ -160,6 +160,7 @@ func TestImpossibleCutsAreRefused(t *testing.T) {
 	}{
 		{"disk:64M", machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1}, result.Unsupported, "not a power cut"},
 		{"ram:64M", machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1}, result.Unsupported, "loses nothing, or everything"},
+		{"sim:sd-basic,64M", machine.Cut{Candidate: parsed.Candidate("ext4 -J device=memory"), Repeats: 1}, result.Unsupported, "journal is in memory"},
 		{"nand:64M", machine.Cut{Candidate: parsed.Candidate("squashfs"), Repeats: 1}, result.Unsupported, "image"},
 		{"nand:64M", machine.Cut{Candidate: parsed.Candidate("jffs2")}, result.Refused, "0 cuts"},
 		{"sim:sd-basic,64M", machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1, Variant: scenario.Variant{Part: &scenario.Part{}}}, result.Refused, "a part"},

@@ -20,7 +20,7 @@ const fastDisk = "sim:nvme,1G"
 // issued are candidates that must work whether or not a study has them, in addition to each
 // filesystem with its tools' defaults.
 var issued = []string{
-	"ext4 -O ^has_journal", "btrfs -m single", "btrfs -m dup",
+	"ext4 -J device=memory", "ext3 -J device=memory", "ext4 -O ^has_journal", "btrfs -m single", "btrfs -m dup",
 	"btrfs -m single -o compress=none", "btrfs -m single -o compress=lzo",
 	"btrfs -m single -o compress=zlib", "btrfs -m single -o compress=zstd",
 	"btrfs -m single -o ssd", "btrfs -m single -o nossd", "btrfs -m single -o ssd_spread",
