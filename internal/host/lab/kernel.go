@@ -137,12 +137,20 @@ func FetchKernel(ctx context.Context, a Arch, asked string, progress func(string
 		}
 		offer = ownOffer(a)
 	}
+	home, err := Home()
+	if err != nil {
+		return Kernel{}, err
+	}
+	at := filepath.Join(home, kernelsFolder, offer.dir(image))
+	// Not behind another build, such as that of the virtual lab.
+	if k, err := openKernel(at); err == nil {
+		return k, nil
+	}
 	dir, unlock, err := kernelsLocked(ctx, progress)
 	if err != nil {
 		return Kernel{}, err
 	}
 	defer unlock()
-	at := filepath.Join(dir, offer.dir(image))
 	if k, err := openKernel(at); err == nil {
 		return k, nil
 	}

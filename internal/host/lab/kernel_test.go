@@ -167,7 +167,13 @@ func TestFetchKernel(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "offline"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	again, err := FetchKernel(t.Context(), Native(), "6.12.43", nil)
+	// It waits for no build that is under way.
+	_, unlock, err := Locked(t.Context(), kernelsFolder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := FetchKernel(t.Context(), Native(), "6.12.43", func(line string) { t.Errorf("%s", line) })
+	unlock()
 	if err != nil || again != k {
 		t.Errorf("again: %+v, %v", again, err)
 	}
