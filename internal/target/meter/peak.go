@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"whichfs/internal/result"
 )
 
@@ -31,8 +33,22 @@ func watchPeak(device string, before disk) *peak {
 	p := &peak{device: device, buf: make([]byte, 512), quit: make(chan struct{}), done: make(chan struct{}), last: before}
 	p.timer = time.NewTimer(second)
 	p.since = time.Now()
-	go p.watch()
+	ready := make(chan struct{})
+	go func() {
+		close(ready)
+		p.watch()
+	}()
+	<-ready
+	rest()
 	return p
+}
+
+// rest lets the goroutine and the threads of the runtime that starting it has woken fall asleep: their system
+// calls would take ten times as long as the shortest phases. The calling thread keeps its place: a
+// sleep of the runtime's own would wake them again.
+func rest() {
+	pause := unix.NsecToTimespec(int64(time.Millisecond))
+	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &pause, nil)
 }
 
 func (p *peak) watch() {
