@@ -71,6 +71,7 @@ func TestProcessorTakesTime(t *testing.T) {
 	work := scenario.Scenario{
 		{Work: "mkfs", Phase: "mkfs"},
 		{Work: "mount", Phase: "mount"},
+		{Work: "space", Phase: "space"},
 		{Work: "stream-write", Phase: "write", Data: "stream", Dir: "streams", Count: 1},
 		{Work: "tree-copy", Phase: "write-tree", Data: "tree"},
 		{Work: "remount"},
@@ -118,6 +119,10 @@ func TestProcessorTakesTime(t *testing.T) {
 		if n := got[phase+" "+result.ProcessorCopied]; n < size || n > 8*size {
 			t.Errorf("%s: %v bytes copied for %d", phase, n, size)
 		}
+	}
+	// Two of the phase's own, two of the clock, and the reading of the counters; and one by chance.
+	if n := got["space "+result.ProcessorCalls]; n < 5 || n > 6 {
+		t.Errorf("statfs and close are %v system calls", n)
 	}
 	if n := got["mkfs "+result.InstructionsCompressing]; n != 0 {
 		t.Errorf("mkfs compresses: %v", n)
