@@ -110,11 +110,11 @@ func (q *Queue[T]) Next(now func() time.Duration, s *Sleeper) *Reply[T] {
 	}
 }
 
-// Close ends the queue and drops what waits in it.
-func (q *Queue[T]) Close() {
+// Close ends the queue and returns what waited in it, in no order.
+func (q *Queue[T]) Close() []*Reply[T] {
 	q.mu.Lock()
-	q.closed = true
-	q.waiting = nil
+	dropped := q.waiting
+	q.closed, q.waiting = true, nil
 	q.changed++
 	s := q.sleeper
 	q.mu.Unlock()
@@ -122,6 +122,7 @@ func (q *Queue[T]) Close() {
 	if s != nil {
 		s.wake(&q.changed)
 	}
+	return dropped
 }
 
 // replies is a heap, earliest first.

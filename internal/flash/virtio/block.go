@@ -168,23 +168,21 @@ func (d Disk) decide(r *Request, kind uint32, sector uint64) {
 	r.Request, r.Status = f, BlockOK
 }
 
-// Submit passes the request to the model, with its data in one piece, for which buffer may be
-// needed. It returns what submit returns, and sets the status.
+// Submit passes the request to the model, with a copy of its data, for which buffer is reused: the
+// guest may change or lose its memory at any time. It returns what submit returns, and sets the
+// status.
 func (r *Request) Submit(buffer *[]byte, submit func(flash.Request) (time.Duration, error)) time.Duration {
 	f := r.Request
-	whole := f.Op == flash.Read || f.Op == flash.Write
-	if whole && len(r.Data) == 1 {
-		f.Data = r.Data[0].Bytes
-	} else if whole {
+	if f.Op == flash.Read || f.Op == flash.Write {
 		if int64(cap(*buffer)) < f.Length {
 			*buffer = make([]byte, f.Length)
 		}
 		f.Data = (*buffer)[:f.Length]
-		if f.Op == flash.Write {
-			at := 0
-			for _, s := range r.Data {
-				at += copy(f.Data[at:], s.Bytes)
-			}
+	}
+	at := 0
+	if f.Op == flash.Write {
+		for _, s := range r.Data {
+			at += copy(f.Data[at:], s.Bytes)
 		}
 	}
 	done, err := submit(f)
@@ -194,13 +192,10 @@ func (r *Request) Submit(buffer *[]byte, submit func(flash.Request) (time.Durati
 	case err != nil:
 		r.Status = BlockError // the guest hears of it
 	case f.Op == flash.Read:
-		r.Written = int(f.Length)
-		if len(r.Data) > 1 {
-			at := 0
-			for _, s := range r.Data {
-				at += copy(s.Bytes, f.Data[at:])
-			}
+		for _, s := range r.Data {
+			at += copy(s.Bytes, f.Data[at:])
 		}
+		r.Written = at
 	}
 	return done
 }
