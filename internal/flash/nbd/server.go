@@ -107,7 +107,7 @@ func (s *Server) talk(c *connection) error {
 
 // flags returns the flags of the export.
 func (s *Server) flags() uint16 {
-	flags := uint16(flagHasFlags | flagSendFlush | flagSendFUA | flagWriteZeroes)
+	flags := uint16(flagHasFlags | flagSendFlush | flagSendFUA | flagWriteZeroes | flagMultiConn)
 	if s.o.Trim {
 		flags |= flagSendTrim
 	}

@@ -83,7 +83,7 @@ func requests(d *memory) []flash.Request {
 func TestRequests(t *testing.T) {
 	d := newMemory(1 << 20)
 	s, c, ended := open(t, d, Options{Trim: true})
-	if c.Size != 1<<20 || c.Flags != flagHasFlags|flagSendFlush|flagSendFUA|flagSendTrim|flagWriteZeroes {
+	if c.Size != 1<<20 || c.Flags != flagHasFlags|flagSendFlush|flagSendFUA|flagSendTrim|flagWriteZeroes|flagMultiConn {
 		t.Errorf("size %d, flags %#x", c.Size, c.Flags)
 	}
 	data := make([]byte, 9<<10)
