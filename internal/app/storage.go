@@ -182,7 +182,7 @@ const longestPath = 107
 // and is replaced.
 func claim(path, flag string) (net.Listener, error) {
 	if path == "" || len(path) > longestPath {
-		return nil, result.Refuse("name a file that does not exist, by a short path: "+flag+" card.sock",
+		return nil, result.Refuse("name a file that does not exist, by a short path: card.sock",
 			"%s: the path of a socket has 1 to %d bytes, and %q has %d", flag, longestPath, path, len(path))
 	}
 	at, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
