@@ -175,6 +175,9 @@ func Import(ctx context.Context, file, version string, fits func(part, dir strin
 	}
 	defer os.RemoveAll(temp)
 	h, err := unpackLab(ctx, f, temp)
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, nil, result.Refuse("copy it again, or write it again with whichfs lab export", "%s: %v", file, err)
 	}

@@ -99,7 +99,7 @@ func TestImportRefuses(t *testing.T) {
 		fits func(string, string) error
 		want string
 	}{
-		"half":            {half, fits, "not whole"},
+		"half":            {half, fits, "unexpected EOF"},
 		"damaged":         {damaged, fits, "bad.tar.zst: "},
 		"something else":  {[]byte("PK"), fits, "not a lab"},
 		"another version": {whole, func(part, _ string) error { return errors.New("stamp of " + part) }, "written by whichfs v1, and its part image is not one of whichfs v2: stamp of image"},
