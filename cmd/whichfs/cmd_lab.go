@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"text/tabwriter"
 
 	"whichfs/internal/app"
@@ -24,6 +25,8 @@ type labCmd struct {
 	Module labModuleCmd `cmd:"" help:"Build a kernel module from its source for a kernel of the lab; --module takes its name from then on."`
 	Shell  labShellCmd  `cmd:"" help:"Open a shell in a guest with storage attached; the guest ends with the shell."`
 	List   labListCmd   `cmd:"" help:"List the root images, the kernels built from source, those of the virtual lab, and the modules."`
+	Export labExportCmd `cmd:"" help:"Pack all of the lab into one file, for machines that cannot build it."`
+	Import labImportCmd `cmd:"" help:"Make the lab from a file that lab export has written, on any distribution and without a network."`
 	Clean  labCleanCmd  `cmd:"" help:"Remove kernels, root images and modules."`
 }
 
@@ -287,6 +290,70 @@ func listImages(w io.Writer, images []lab.Image) error {
 		fmt.Fprintf(out, "%s\t%s\t%s, in %.0f s\t%s\t%s\n", i.Arch().Name, m.Kernel, m.Built.Format("2006-01-02"), m.Seconds, units.Value(float64(i.Size()), "B"), i.Dir)
 	}
 	return out.Flush()
+}
+
+type labExportCmd struct {
+	File string `arg:"" help:"The file, which must not exist: lab.tar.zst."`
+}
+
+func (c *labExportCmd) Run(a *shell) error {
+	parts, err := lab.Parts()
+	if err != nil {
+		return err
+	}
+	kernels, err := virtual.Kernels()
+	if err != nil {
+		return err
+	}
+	for _, k := range kernels {
+		parts = append(parts, k.Dir)
+	}
+	modules, err := module.All()
+	if err != nil {
+		return err
+	}
+	for _, m := range modules {
+		parts = append(parts, m.Dir)
+	}
+	if len(parts) == 0 {
+		return result.Refuse("whichfs lab build --virtual", "there is no lab to export")
+	}
+	if err := lab.Export(a.ctx, c.File, a.Version, parts); err != nil {
+		return err
+	}
+	info, err := os.Stat(c.File)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "Exported the lab, %s, to %s (%s); whichfs lab import makes it elsewhere\n",
+		units.Count(len(parts), "part"), c.File, units.Value(float64(info.Size()), "B"))
+	return err
+}
+
+type labImportCmd struct {
+	File string `arg:"" help:"A file that lab export has written, with this version of whichfs or one that has the same lab."`
+}
+
+func (c *labImportCmd) Run(a *shell) error {
+	made, there, err := lab.Import(a.ctx, c.File, a.Version, func(part, dir string) error {
+		switch {
+		case virtual.Part(part):
+			return virtual.Fits(dir)
+		case module.Part(part):
+			return module.Fits(dir)
+		}
+		return lab.Fits(part, dir)
+	})
+	if err != nil {
+		return err
+	}
+	for _, dir := range there {
+		fmt.Fprintln(a.stdout, "Already there:", dir)
+	}
+	for _, dir := range made {
+		fmt.Fprintln(a.stdout, "Imported:", dir)
+	}
+	return nil
 }
 
 type labCleanCmd struct{}

@@ -30,6 +30,7 @@ type planned struct {
 	Memory       []string      `help:"Memory of the lab's guests; figures from caches depend on it; several are a factor: 256M,512M (default: the study's)." placeholder:"SIZE"`
 	Kernel       string        `xor:"kernels" help:"Kernel of the lab's guests by version: 6.12, or 6.12.95 for that one alone." placeholder:"VERSION"`
 	Kernels      []string      `xor:"kernels" help:"Several: 6.1,6.12. Every trial is repeated on each of them, and the report lists what changed. Studies that boot from the filesystem boot under each as well; with the virtual clock they only do that." placeholder:"VERSION"`
+	FioMap       []string      `name:"fio-map" sep:"," help:"With a fio job file: a device, or an existing file, that it names, and the size of the file on the filesystem under test that stands for it: /dev/sda=1G. Repeatable." placeholder:"DEVICE=SIZE"`
 	Data         string        `complete:"data" help:"Tree to work on: a directory of your own, or a name from whichfs list data." placeholder:"DIR"`
 	workFlag
 
@@ -103,7 +104,7 @@ func (c *planned) ask() app.Ask {
 	return app.Ask{
 		Permission: app.Permission{Work: c.Work},
 		Study:      c.Study, Scale: scale, Candidates: c.Candidates, Factors: c.Factors, KeepDisturbed: !c.Retake, Precondition: c.Precondition, Tuned: c.Tuned,
-		Rounds: c.Rounds, Until: c.Until, Settle: c.Settle, Budget: c.Budget, Seed: c.Seed, Margin: c.Margin, Memory: c.Memory, Kernels: kernels, Data: c.Data,
+		Rounds: c.Rounds, Until: c.Until, Settle: c.Settle, Budget: c.Budget, Seed: c.Seed, Margin: c.Margin, Memory: c.Memory, Kernels: kernels, Data: c.Data, FioMap: c.FioMap,
 	}
 }
 

@@ -29,10 +29,16 @@ type progress interface {
 }
 
 func newProgress(a *shell, run result.Run, p plan.Plan, before app.Durations) progress {
-	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+	if isTerminal(a.stderr) {
 		return newLive(a, run, p, before)
 	}
 	return &plain{a: a, pace: newPace(p, before)}
+}
+
+// isTerminal reports whether a stream is a terminal on which lines can be redrawn.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
 // pace estimates the time left from the trials so far: it expects each candidate to take as long as

@@ -65,6 +65,9 @@ type Ask struct {
 	Arch    string
 	Tools   string   // that are sent to a board: plan.ToolsMissing, the default, or another
 	Modules []string // kernel modules: paths of files, or names of those that the lab has built
+	// FioMap are devices and existing files that a fio job file names, and the sizes of the files that
+	// stand for them: "/dev/sda=1G".
+	FioMap []string
 	// Data is a directory, or the name of a data set, for the study's first tree.
 	Data string
 }
@@ -185,8 +188,10 @@ func (q Ask) study() (st study.Study, file plan.File, err error) {
 	name, where := q.Study, ""
 	switch {
 	case strings.HasSuffix(name, ".fio"):
-		st, err = fioStudy(name)
+		st, err = q.fioStudy()
 		return st, file, err
+	case len(q.FioMap) > 0:
+		return st, file, result.Refuse("leave --fio-map out", "--fio-map is for fio job files, and %s is none", name)
 	case strings.HasSuffix(name, ".toml"):
 		if file, err = plan.Load(name); err != nil {
 			return st, file, result.Refuse("", "%v", err)
@@ -216,6 +221,7 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 		Budget:        cmp.Or(q.Budget, value(file.Budget)),
 		Until:         cmp.Or(q.Until, value(file.Until)),
 		Questions:     q.Settle,
+		Changed:       st.Changed,
 		Modules:       file.Modules,
 		Arch:          cmp.Or(q.Arch, value(file.Arch)),
 		Untimed:       st.Untimed,
@@ -674,9 +680,19 @@ func checkBoardCuts(p plan.Plan, s media.Storage) error {
 // longestJob is the largest plausible size of a fio job file, in bytes.
 const longestJob = 1 << 20
 
-// fioStudy makes a study from a fio job file, which is run unchanged. A job that would leave the
-// storage under test is refused.
-func fioStudy(path string) (study.Study, error) {
+// fioStudy makes a study from a fio job file, which is run unchanged but for its paths. A job that
+// would leave the storage under test is refused.
+func (q Ask) fioStudy() (study.Study, error) {
+	path := q.Study
+	sizes := map[string]int64{}
+	for _, one := range q.FioMap {
+		name, text, _ := strings.Cut(one, "=")
+		size, err := media.ParseSize(text)
+		if err != nil || !strings.HasPrefix(name, "/") {
+			return study.Study{}, result.Refuse("for instance --fio-map /dev/sda=1G", "--fio-map: %q is not an absolute path and a size", one)
+		}
+		sizes[name] = size
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return study.Study{}, result.Refuse("", "fio job file: %v", err)
@@ -689,10 +705,13 @@ func fioStudy(path string) (study.Study, error) {
 	if len(text) > longestJob {
 		return study.Study{}, result.Refuse("", "%s is larger than %d KiB: is it a fio job file?", path, longestJob>>10)
 	}
-	if err := fio.Check(string(text)); err != nil {
-		return study.Study{}, result.Refuse("", "%s: %v", path, err)
+	mapped, changed, err := fio.Map(string(text), sizes)
+	if err != nil {
+		return study.Study{}, result.Refuse(result.FailureOf(err).Hint, "%s: %v", path, err)
 	}
-	return study.FromFio(filepath.Base(path), string(text)), nil
+	st := study.FromFio(filepath.Base(path), mapped)
+	st.Changed = changed
+	return st, nil
 }
 
 // ArchNamed finds an architecture for a user.

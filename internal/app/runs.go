@@ -101,6 +101,9 @@ func (a *App) newRun(p plan.Plan) (result.Run, error) {
 	if r.Plan, err = p.Encode(); err != nil {
 		return r, err
 	}
+	for _, text := range p.Changed {
+		r.Notes = append(r.Notes, result.Note{Level: result.Info, Text: text})
+	}
 	if p.Precondition {
 		r.Notes = append(r.Notes, unconditioned(p.Candidates)...)
 	}

@@ -34,6 +34,8 @@ type Plan struct {
 	// Predicted is the hardware that the run stands for: "BeagleBone Black (bbb) on model sd-basic".
 	// Empty: the run is no prediction.
 	Predicted string `json:"predicted,omitempty"`
+	// Changed says what the run changes of the work that the user gave it.
+	Changed []string `json:"changed,omitempty"`
 	// KeepDisturbed: trials that other work of the machine disturbed are not taken again.
 	KeepDisturbed bool `json:"keep_disturbed,omitempty"`
 	// Precondition: each trial first brings the storage to a steady speed. The

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whichfs/internal/flash"
+	"whichfs/internal/flash/realtime"
 )
 
 // connection is a client after its handshake. One goroutine reads requests and
@@ -19,13 +20,22 @@ type connection struct {
 	server *Server
 	conn   net.Conn
 	in     *bufio.Reader
-	queue  *queue
+	queue  *realtime.Queue[answer]
 }
+
+// answer is what a reply says.
+type answer struct {
+	handle uint64
+	status uint32  // 0 or an error
+	data   *buffer // of a read: room for the header, then the data
+}
+
+type reply = realtime.Reply[answer]
 
 func newConnection(s *Server, conn net.Conn) *connection {
 	// The buffer fits a whole small write, header and data: one system
 	// call for both.
-	return &connection{server: s, conn: conn, in: bufio.NewReaderSize(conn, 16<<10), queue: newQueue()}
+	return &connection{server: s, conn: conn, in: bufio.NewReaderSize(conn, 16<<10), queue: realtime.NewQueue[answer](maxFlying, maxFlyingData)}
 }
 
 // request is the header of a request.
@@ -59,7 +69,7 @@ func (c *connection) serve() error {
 // instant that never comes.
 func (c *connection) end() {
 	_ = c.conn.Close()
-	c.queue.close()
+	c.queue.Close()
 }
 
 func (c *connection) receive() error {
@@ -68,7 +78,7 @@ func (c *connection) receive() error {
 		if _, err := io.ReadFull(c.in, head[:]); err != nil {
 			return err
 		}
-		arrived := c.server.now()
+		arrived := c.server.device.Now()
 		if magic := binary.BigEndian.Uint32(head[:]); magic != magicRequest {
 			return fmt.Errorf("a request begins with %#x", magic)
 		}
@@ -98,17 +108,17 @@ func (c *connection) handle(arrived time.Duration, r request) error {
 	case r.command == cmdWrite, r.command == cmdRead && refused == 0:
 		carries = int64(r.length)
 	}
-	if !c.queue.admit(carries) {
+	if !c.queue.Admit(carries) {
 		return net.ErrClosed
 	}
-	p := &reply{due: arrived, handle: r.handle, status: refused, carries: carries}
+	p := &reply{Due: arrived, Bytes: carries, What: answer{handle: r.handle, status: refused}}
 	if refused != 0 {
 		if r.command == cmdWrite {
 			if err := c.payload(nil, carries); err != nil {
 				return err
 			}
 		}
-		return c.queue.add(p)
+		return c.add(p)
 	}
 	fr := flash.Request{Op: ops[r.command], Offset: int64(r.offset), Length: int64(r.length), FUA: r.flags&cmdFlagFUA != 0}
 	var room *buffer
@@ -122,21 +132,28 @@ func (c *connection) handle(arrived time.Duration, r request) error {
 			return err
 		}
 	}
-	done, err := c.server.submit(arrived, fr)
+	done, err := c.server.device.Submit(arrived, fr)
 	switch {
 	case errors.Is(err, flash.ErrRange):
-		p.status = errInval
+		p.What.status = errInval
 	case err != nil:
-		p.status = errIO
+		p.What.status = errIO
 	default:
-		p.due = done
+		p.Due = done
 	}
-	if r.command == cmdRead && p.status == 0 {
-		p.data = room
+	if r.command == cmdRead && p.What.status == 0 {
+		p.What.data = room
 	} else {
 		room.release()
 	}
-	return c.queue.add(p)
+	return c.add(p)
+}
+
+func (c *connection) add(p *reply) error {
+	if !c.queue.Add(p) {
+		return net.ErrClosed
+	}
+	return nil
 }
 
 // ops are the commands that the device supports.
@@ -152,7 +169,7 @@ func (c *connection) check(r request) (status uint32) {
 	if r.command == cmdWriteZeroes {
 		allowed |= cmdFlagNoHole
 	}
-	size := uint64(c.server.size)
+	size := uint64(c.server.device.Size())
 	switch {
 	case !known, r.flags&^allowed != 0, op == flash.Trim && !c.server.o.Trim:
 		return errInval
@@ -193,15 +210,15 @@ func (c *connection) payload(data []byte, n int64) error {
 // send sends replies when they are due, until the queue is closed or the
 // client stops reading.
 func (c *connection) send() error {
-	s := newSleeper()
-	defer s.release()
+	s := realtime.NewSleeper()
+	defer s.Release()
 	for {
-		p := c.queue.next(c.server.now, s)
+		p := c.queue.Next(c.server.device.Now, s)
 		if p == nil {
 			return nil
 		}
 		err := c.write(p)
-		c.queue.finished(p)
+		c.queue.Finished(p)
 		if err != nil {
 			c.end()
 			return err
@@ -212,13 +229,13 @@ func (c *connection) send() error {
 func (c *connection) write(p *reply) error {
 	var head [replyLength]byte
 	out := head[:]
-	if p.data != nil {
-		defer p.data.release()
-		out = p.data.bytes[:replyLength+p.carries]
+	if p.What.data != nil {
+		defer p.What.data.release()
+		out = p.What.data.bytes[:replyLength+p.Bytes]
 	}
 	binary.BigEndian.PutUint32(out, magicSimple)
-	binary.BigEndian.PutUint32(out[4:], p.status)
-	binary.BigEndian.PutUint64(out[8:], p.handle)
+	binary.BigEndian.PutUint32(out[4:], p.What.status)
+	binary.BigEndian.PutUint64(out[8:], p.What.handle)
 	if err := c.conn.SetWriteDeadline(time.Now().Add(c.server.o.Stall)); err != nil {
 		return err
 	}

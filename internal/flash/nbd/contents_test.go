@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"whichfs/internal/flash"
+	"whichfs/internal/flash/realtime"
 )
 
 // Contents delivers every byte in order, and its reads do not delay the next
 // client.
 func TestContents(t *testing.T) {
-	const size = contentsPiece + 512
+	const size = realtime.Piece + 512
 	d := newMemory(size)
 	d.takes[flash.Read] = time.Hour
 	s := New(d, Options{})
 	want := bytes.Repeat([]byte("contents"), size/8)
-	if _, err := s.submit(s.now(), flash.Request{Op: flash.Write, Length: size, Data: want}); err != nil {
+	if _, err := s.device.Submit(s.device.Now(), flash.Request{Op: flash.Write, Length: size, Data: want}); err != nil {
 		t.Fatal(err)
 	}
 	var got []byte

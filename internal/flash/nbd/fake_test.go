@@ -3,6 +3,7 @@ package nbd
 import (
 	"errors"
 	"math"
+	"sync"
 	"time"
 
 	"whichfs/internal/flash"
@@ -10,6 +11,7 @@ import (
 
 // memory is a device that takes a fixed time per request, or misbehaves.
 type memory struct {
+	mu       sync.Mutex // for tests: the server serialises all other access
 	contents []byte
 	takes    map[flash.Op]time.Duration
 	fails    error // of reads and writes from here on
@@ -26,6 +28,8 @@ func (m *memory) Size() int64 { return int64(len(m.contents)) }
 func (m *memory) Depth() int  { return 1 }
 
 func (m *memory) Submit(now time.Duration, r flash.Request) (time.Duration, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	data := r.Data
 	r.Data = nil
 	m.ops = append(m.ops, r)

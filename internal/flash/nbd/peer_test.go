@@ -50,7 +50,7 @@ func tool(t *testing.T, argv ...string) (string, error) {
 func TestPeer(t *testing.T) {
 	const size = 8 << 20
 	d := newMemory(size)
-	address, s := listen(t, d, Options{Trim: true})
+	address, _ := listen(t, d, Options{Trim: true})
 	argv := []string{"qemu-io", "-f", "raw", "-t", "writeback", "-d", "unmap"}
 	for _, c := range []string{
 		"length", "write -P 17 0 1M", "write -f -P 18 1M 4k", "aio_write -P 19 2M 64k", "aio_write -P 20 3M 64k", "aio_flush", "flush",
@@ -65,7 +65,7 @@ func TestPeer(t *testing.T) {
 	}
 	seen := map[flash.Op]int{}
 	fua := false
-	for _, r := range requests(s, d) {
+	for _, r := range requests(d) {
 		seen[r.Op]++
 		fua = fua || r.FUA
 	}

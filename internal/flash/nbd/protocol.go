@@ -37,6 +37,7 @@ const (
 	flagRotational  = 1 << 4
 	flagSendTrim    = 1 << 5
 	flagWriteZeroes = 1 << 6
+	flagMultiConn   = 1 << 8 // all connections see the same at once
 
 	cmdRead        = 0
 	cmdWrite       = 1

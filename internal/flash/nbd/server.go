@@ -2,10 +2,8 @@
 // device. It implements only the part of the protocol that QEMU needs: fixed
 // newstyle negotiation, simple replies, one unnamed export.
 //
-// Its point of view: the model says when a request completes, and the reply is
-// sent at that instant, never before. If we are late, we do not compensate by
-// answering the next request early. A client may send any bytes: it can harm
-// only its own connection.
+// Its point of view: a client may send any bytes, and can harm only its own
+// connection.
 package nbd
 
 import (
@@ -16,10 +14,11 @@ import (
 	"time"
 
 	"whichfs/internal/flash"
+	"whichfs/internal/flash/realtime"
 )
 
 // ErrClosed means that the server was closed.
-var ErrClosed = errors.New("the NBD server was closed")
+var ErrClosed = realtime.ErrClosed
 
 // Options of a server; the zero value is usable.
 type Options struct {
@@ -38,13 +37,8 @@ type Options struct {
 // Server serves one device to any number of connections, and is safe for use
 // by several goroutines.
 type Server struct {
-	o     Options
-	start time.Time // power on
-	size  int64
-
-	mu     sync.Mutex   // serialises access to the device
-	device flash.Device // nil once the server is closed
-	last   flash.Stats  // the closed server's counters
+	o      Options
+	device *realtime.Device
 
 	lock   sync.Mutex // guards what follows; never held while waiting
 	closed bool
@@ -54,14 +48,18 @@ type Server struct {
 
 // New makes a server for a device, whose time begins now. The server owns the
 // device until it is closed.
-func New(device flash.Device, o Options) *Server {
+func New(device flash.Device, o Options) *Server { return Share(realtime.New(device), o) }
+
+// Share makes a server for a device that may have other front ends. Closing any
+// of them closes the device.
+func Share(device *realtime.Device, o Options) *Server {
 	if o.Handshake <= 0 {
 		o.Handshake = 10 * time.Second
 	}
 	if o.Stall <= 0 {
 		o.Stall = 2 * time.Minute
 	}
-	return &Server{o: o, start: time.Now(), size: device.Size(), device: device, conns: map[*connection]bool{}}
+	return &Server{o: o, device: device, conns: map[*connection]bool{}}
 }
 
 // Serve serves one client until it disconnects, misbehaves or the server is
@@ -94,7 +92,7 @@ func (s *Server) talk(c *connection) error {
 	if err := conn.SetDeadline(time.Now().Add(s.o.Handshake)); err != nil {
 		return err
 	}
-	h := handshake{in: c.in, out: conn, size: s.size, flags: s.flags()}
+	h := handshake{in: c.in, out: conn, size: s.device.Size(), flags: s.flags()}
 	if err := h.run(); err != nil {
 		if errors.Is(err, errAborted) {
 			return nil
@@ -109,7 +107,7 @@ func (s *Server) talk(c *connection) error {
 
 // flags returns the flags of the export.
 func (s *Server) flags() uint16 {
-	flags := uint16(flagHasFlags | flagSendFlush | flagSendFUA | flagWriteZeroes)
+	flags := uint16(flagHasFlags | flagSendFlush | flagSendFUA | flagWriteZeroes | flagMultiConn)
 	if s.o.Trim {
 		flags |= flagSendTrim
 	}
@@ -119,25 +117,12 @@ func (s *Server) flags() uint16 {
 	return flags
 }
 
-// now is the device's time.
-func (s *Server) now() time.Duration { return time.Since(s.start) }
+// Stats returns the device's counters, as realtime.Device does.
+func (s *Server) Stats() flash.Stats { return s.device.Stats() }
 
-// submit passes a request that arrived at an instant to the device.
-func (s *Server) submit(arrived time.Duration, r flash.Request) (time.Duration, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.device.Submit(arrived, r)
-}
-
-// Stats returns the device's counters. It may wait for a request that is being
-// computed, but never for one in flight in the device.
-func (s *Server) Stats() flash.Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.device == nil {
-		return s.last
-	}
-	return s.device.Stats()
+// Contents passes on the device's contents, as realtime.Device does.
+func (s *Server) Contents(piece func(offset int64, data []byte) error) error {
+	return s.device.Contents(piece)
 }
 
 // Cut disconnects all clients and cuts the device's power: requests in flight
@@ -145,24 +130,12 @@ func (s *Server) Stats() flash.Stats {
 // clients. A closed server has nothing to lose.
 func (s *Server) Cut() flash.Loss {
 	s.hangUp()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.device == nil {
-		return flash.Loss{}
-	}
-	return s.device.Cut(s.now())
+	return s.device.Cut()
 }
 
 // Restart cuts the device's power and restores it at once, as a rebooting
 // machine does. Clients stay connected; they must have nothing in flight.
-func (s *Server) Restart() flash.Loss {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.device == nil {
-		return flash.Loss{}
-	}
-	return s.device.Cut(s.now())
-}
+func (s *Server) Restart() flash.Loss { return s.device.Cut() }
 
 func (s *Server) hangUp() {
 	s.lock.Lock()
@@ -181,10 +154,6 @@ func (s *Server) Close() error {
 	s.lock.Unlock()
 	s.hangUp()
 	s.served.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.device != nil {
-		s.last, s.device = s.device.Stats(), nil
-	}
+	s.device.Close()
 	return nil
 }

@@ -74,16 +74,16 @@ func do(t *testing.T, c *nbdtest.Client, want uint32, flags, command uint16, off
 }
 
 // requests returns those that the device has received so far.
-func requests(s *Server, d *memory) []flash.Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func requests(d *memory) []flash.Request {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return append([]flash.Request(nil), d.ops...)
 }
 
 func TestRequests(t *testing.T) {
 	d := newMemory(1 << 20)
 	s, c, ended := open(t, d, Options{Trim: true})
-	if c.Size != 1<<20 || c.Flags != flagHasFlags|flagSendFlush|flagSendFUA|flagSendTrim|flagWriteZeroes {
+	if c.Size != 1<<20 || c.Flags != flagHasFlags|flagSendFlush|flagSendFUA|flagSendTrim|flagWriteZeroes|flagMultiConn {
 		t.Errorf("size %d, flags %#x", c.Size, c.Flags)
 	}
 	data := make([]byte, 9<<10)
@@ -106,7 +106,7 @@ func TestRequests(t *testing.T) {
 		{Op: flash.Write, Offset: 512, Length: 9 << 10}, {Op: flash.Write, Offset: 1<<20 - 512, Length: 512, FUA: true}, {Op: flash.Flush},
 		{Op: flash.Trim, Offset: 1024, Length: 512}, {Op: flash.WriteZeroes, Offset: 2048, Length: 512}, {Op: flash.Read, Offset: 512, Length: 9 << 10},
 	}
-	ops := requests(s, d)
+	ops := requests(d)
 	if len(ops) != len(want) {
 		t.Fatalf("the device received %v", ops)
 	}

@@ -2,7 +2,6 @@ package fio
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -25,7 +24,7 @@ func refuse(line int, what, why, hint string) error {
 //
 // fio has the agent's rights, those of root, so anything not known to be
 // harmless is refused: engines must be in the list of those that work on files,
-// and paths must be relative and must not lead up.
+// and paths must be relative and must not lead up, as Map makes them.
 func Check(text string) error {
 	f, err := Parse(text)
 	if err != nil {
@@ -62,7 +61,7 @@ func (o Option) String() string {
 // Hints shared by several refusals.
 const (
 	leaveOut = "leave the line out"
-	inside   = "leave the line out: fio works in a directory of the filesystem under test, and names its files after the section"
+	within   = "leave the line out: fio works in a directory of the filesystem under test, and names its files after the section"
 )
 
 // badName: if a special file with a section's name exists ([/dev/sda]), fio
@@ -81,11 +80,14 @@ func badName(name string) (why, hint string) {
 // all.
 var engines = []string{
 	"sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "posixaio", "io_uring", "mmap", "splice",
-	"ftruncate", "falloc", "filecreate", "filestat", "filedelete", "null", "cpuio",
+	"ftruncate", "falloc", "e4defrag", "filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete", "null", "cpuio",
 }
 
 // paths are options that name files or directories below fio's directory.
-var paths = []string{"filename", "directory", "opendir", "filename_format"}
+var paths = []string{"filename", "directory", "opendir", "filename_format", "donorname"}
+
+// logs are options that write a log of single requests.
+var logs = map[string]bool{"write_bw_log": true, "write_lat_log": true, "write_iops_log": true, "write_hist_log": true, "write_iolog": true}
 
 // refusals are options that are refused with any value.
 var refusals = map[string]struct{ why, hint string }{
@@ -96,11 +98,6 @@ var refusals = map[string]struct{ why, hint string }{
 	"trigger-file":        {"it runs a program", leaveOut},
 	"trigger-remote":      {"it runs a program", leaveOut},
 	"trigger-timeout":     {"it runs a program", leaveOut},
-	"write_bw_log":        {"its logs would be written onto the filesystem under test", logs},
-	"write_lat_log":       {"its logs would be written onto the filesystem under test", logs},
-	"write_iops_log":      {"its logs would be written onto the filesystem under test", logs},
-	"write_hist_log":      {"its logs would be written onto the filesystem under test", logs},
-	"write_iolog":         {"it writes a log of all requests", leaveOut},
 	"read_iolog":          {"it replays requests to the files named in a log", "describe the requests with rw=, bs= and size="},
 	"replay_redirect":     {"it redirects requests to another device", leaveOut},
 	"merge_blktrace_file": {"it writes a log of all requests", leaveOut},
@@ -115,11 +112,8 @@ var refusals = map[string]struct{ why, hint string }{
 	"cgroup":              {"it creates control groups on the machine", leaveOut},
 	"cgroup_weight":       {"it creates control groups on the machine", leaveOut},
 	"cgroup_nodelete":     {"it creates control groups on the machine", leaveOut},
-	"donorname":           {"it names a second file", leaveOut},
 	"mount":               {"fio mounts nothing", leaveOut},
 }
-
-const logs = "leave the line out: the stored json+ output has the distribution of all latencies"
 
 // machineWords are the words that fio replaces by figures of its machine.
 var machineWords = []string{"$pagesize", "$mb_memory", "$ncpus"}
@@ -141,8 +135,14 @@ func (o Option) refused() (why, hint string) {
 		}
 	}
 	switch {
+	case logs[o.Name]:
+		return "its log would be written onto the filesystem under test", "leave the line out: the stored json+ output has the distribution of all latencies"
 	case slices.Contains(paths, o.Name):
-		return badPath(o.Name, o.Value)
+		for _, one := range list(o.Name, o.Value) {
+			if why, hint = badPath(o.Name, one); why != "" {
+				return why, hint
+			}
+		}
 	case o.Name == "ioengine":
 		if !slices.Contains(engines, o.Value) {
 			return "this engine is not known to work on files alone", "use one of " + strings.Join(engines, ", ")
@@ -161,40 +161,4 @@ func (o Option) refused() (why, hint string) {
 		return "the job would produce no figures", leaveOut
 	}
 	return "", ""
-}
-
-// badPath says why a path leads, or may lead, away.
-func badPath(name, value string) (why, hint string) {
-	const leads = "it leads away from the storage under test"
-	switch {
-	case strings.HasPrefix(value, "/"):
-		return leads, inside
-	case value == "-":
-		return "it is the standard input or output", inside
-	case strings.ContainsAny(value, ":\\"):
-		return "it is a list of paths", "give one name, or leave the line out and set the number of files with nrfiles="
-	case slices.Contains(strings.Split(value, "/"), ".."):
-		return leads, inside
-	case name != "filename_format" && strings.ContainsAny(value, "$`"):
-		return "the values of its variables are unknown here", "write the name itself"
-	case name == "filename_format" && strings.Contains(value, "/"):
-		return "it creates names in other directories", "write names without /"
-	case value == "" || path.Clean(value) == "." && name != "directory":
-		return "it names no file", inside
-	}
-	return "", ""
-}
-
-// Directories lists the directories that the jobs expect below fio's own. The
-// file must have passed Check.
-func (f File) Directories() []string {
-	var out []string
-	for _, j := range f.Jobs() {
-		for _, d := range []string{j.Options["directory"], j.Options["opendir"]} {
-			if d = path.Clean(d); d != "." && !slices.Contains(out, d) {
-				out = append(out, d)
-			}
-		}
-	}
-	return out
 }

@@ -20,6 +20,8 @@ func TestCheckPasses(t *testing.T) {
 		"description": "[a]\nsize=1m\ndescription=reads /etc/passwd: $HOME, not\n",
 		"comment":     "[a]\nsize=1m\n  # exec_prerun=rm\n\t;include x\nrw=read # exec_prerun=rm\n",
 		"directory":   "[a]\nsize=1m\ndirectory=.\n",
+		"lists":       "[a]\nsize=1m\ndirectory=here:there\nfilename=one:a\\:b\n",
+		"metadata":    "[a]\nioengine=dirstat\nfilesize=4k\nnrfiles=5\n[b]\nioengine=e4defrag\ndonorname=d\nrw=write\nsize=1m\n",
 		"memory":      "[a]\nsize=1m\niomem=mmap\n",
 	} {
 		if err := Check(text); err != nil {
@@ -36,7 +38,7 @@ func TestCheckRefuses(t *testing.T) {
 		{head + "filename=/dev/sda", "line 5", "filename=/dev/sda"},
 		{head + "filename = /dev/sda", "line 5", "filename=/dev/sda"},
 		{head + "filename=a:/dev/sda", "line 5", "filename"},
-		{head + "filename=a\\:b", "line 5", "filename"},
+		{head + "filename=a\\b", "line 5", "filename"},
 		{head + "filename=../x", "line 5", "filename"},
 		{head + "filename=a/../../x", "line 5", "filename"},
 		{head + "filename=-", "line 5", "filename"},
@@ -45,7 +47,7 @@ func TestCheckRefuses(t *testing.T) {
 		{head + "filename", "line 5", "filename"},
 		{head + "directory=/mnt/test", "line 5", "directory=/mnt/test"},
 		{head + "directory=..", "line 5", "directory"},
-		{head + "directory=a:b", "line 5", "directory"},
+		{head + "directory=a:/b", "line 5", "directory"},
 		{head + "opendir=/etc", "line 5", "opendir"},
 		{head + "filename_format=/dev/vd$filenum", "line 5", "filename_format"},
 		{head + "filename_format=../$filenum", "line 5", "filename_format"},
@@ -62,7 +64,7 @@ func TestCheckRefuses(t *testing.T) {
 		{head + "program=/bin/sh", "line 5", "program"},
 		{head + "ioengine=sg", "line 5", "ioengine"},
 		{head + "ioengine=mtd", "line 5", "ioengine"},
-		{head + "ioengine=e4defrag\ndonorname=/etc/x", "line 5", "ioengine"},
+		{head + "ioengine=e4defrag\ndonorname=/etc/x", "line 6", "donorname"},
 		{head + "ioengine=libaio:x", "line 5", "ioengine"},
 		{head + "ioengine=/tmp/x.so", "line 5", "ioengine"},
 		{head + "ioengine=io_uring_cmd", "line 5", "ioengine"},
@@ -123,11 +125,11 @@ func TestCheckRefuses(t *testing.T) {
 }
 
 func TestDirectories(t *testing.T) {
-	f, err := Parse("[global]\ndirectory=a/b/\n[x]\n[y]\nopendir=c\n[z]\ndirectory=.\n")
+	f, err := Parse("[global]\ndirectory=a/b/\n[x]\n[y]\nopendir=c\n[z]\ndirectory=.\n[v]\ndirectory=d:e\nfilename=f:g/h\n[w]\ndirectory=.\nfilename=tmp/x\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(f.Directories(), " "); got != "a/b c" {
+	if got := strings.Join(f.Directories(), " "); got != "a/b c d d/g e e/g tmp" {
 		t.Errorf("directories %q", got)
 	}
 }
@@ -142,6 +144,10 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := Parse(text)
 		checked := Check(text)
+		mapped, _, unmapped := Map(text, nil)
+		if unmapped == nil && Check(mapped) != nil || checked == nil && unmapped == nil && mapped != text {
+			t.Fatalf("%q is mapped to %q: %v", text, mapped, unmapped)
+		}
 		if err != nil {
 			if checked == nil {
 				t.Fatalf("%q is not read and passes", text)

@@ -45,16 +45,22 @@ func (j Job) size() (int64, bool) {
 	if engine := j.Options["ioengine"]; engine == "null" || engine == "cpuio" {
 		return 0, true
 	}
-	if text := j.Options["size"]; text != "" {
-		return ParseSize(text)
+	if strings.Contains(j.Options["ignore_error"], "ENOSPC") {
+		return 0, false // it is meant to find the filesystem full
 	}
-	// For a range, the largest counts.
+	// Files of their own size are not larger for a larger size=. For a range, the largest counts.
 	text := j.Options["filesize"]
+	if text == "" {
+		return ParseSize(j.Options["size"])
+	}
 	if _, high, ok := strings.Cut(text, "-"); ok {
 		text = high
 	}
 	size, ok := ParseSize(text)
 	files := j.whole("nrfiles", 1)
+	if names := j.Options["filename"]; names != "" {
+		files = int64(len(list("filename", names)))
+	}
 	if !ok || files < 1 || size > math.MaxInt64/files {
 		return 0, false
 	}

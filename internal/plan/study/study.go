@@ -30,6 +30,8 @@ type Study struct {
 	// Untimed studies measure no times: their figures are counts of outcomes, so
 	// that trials may share the processors of a host.
 	Untimed bool
+	// Changed says what a run changes of the work that the user gave it.
+	Changed []string
 	// Scenarios by use. A read-only filesystem gets "read-only", the others
 	// "read-write".
 	Scenario func(readOnly bool, s Scale) scenario.Scenario

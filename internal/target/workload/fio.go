@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -130,6 +131,9 @@ func (r *fioRun) run(ctx context.Context, program string) error {
 	return r.target.sync()
 }
 
+// missingEngine is what fio says of an engine that it was not built with.
+var missingEngine = regexp.MustCompile(`fio: engine (\S+) not loadable`)
+
 // failed determines the cause of a failure of fio: its own results name the job that failed and the
 // filesystem's error.
 func (r *fioRun) failed(ctx context.Context, err error) error {
@@ -145,7 +149,10 @@ func (r *fioRun) failed(ctx context.Context, err error) error {
 		return fmt.Errorf("fio was killed: %w", err)
 	}
 	report, _, bad := r.results()
+	engine := missingEngine.FindStringSubmatch(tool.Stderr)
 	switch {
+	case engine != nil:
+		return result.Fail(result.Unsupported, "fio --enghelp lists those that it has", "this fio has no engine %s", engine[1])
 	case errors.Is(bad, fio.ErrNone):
 		return result.Refuse("fio --cmdhelp=all lists what a job can say", "fio refuses the job: %s", err.Error())
 	case bad != nil:

@@ -116,6 +116,15 @@ func All() ([]Module, error) {
 	return all, nil
 }
 
+// Part reports whether a part of the lab is a module.
+func Part(part string) bool { return filepath.Dir(part) == folder }
+
+// Fits returns an error unless a directory is a complete module.
+func Fits(dir string) error {
+	_, err := open(dir)
+	return err
+}
+
 // open reads a module's directory. One that lacks a part counts as not built.
 func open(dir string) (Module, error) {
 	m := Module{Dir: dir}

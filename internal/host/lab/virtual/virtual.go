@@ -140,6 +140,30 @@ func (k Kernel) BootArchive(agent string) ([]byte, error) {
 	return lab.RootArchive(agent, k.Dir, k.Manifest.Boot)
 }
 
+// Part reports whether a part of the lab is a kernel of the virtual lab.
+func Part(part string) bool { return filepath.Dir(part) == folder }
+
+// Fits returns an error unless a directory is a complete kernel of a current recipe.
+func Fits(dir string) error {
+	var m Manifest
+	text, err := os.ReadFile(at(dir).manifest())
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		return err
+	}
+	r, err := recipeFor(Choice{m.Series, m.Counting})
+	if err != nil {
+		return err
+	}
+	if r.digest() != filepath.Base(dir) {
+		return fmt.Errorf("kernel %s has to be %s", m.Name(), r.digest())
+	}
+	_, err = r.open(filepath.Dir(dir))
+	return err
+}
+
 // Kernels lists the existing kernels of the current recipes, oldest series
 // first.
 func Kernels() ([]Kernel, error) {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/flash/virtio"
 )
 
 // Messages about time, include/uapi/linux/um_timetravel.h: each has an operation, a number that its
@@ -52,7 +54,7 @@ func (c *calendar) accept() (err error) {
 // receive handles one message of the guest.
 func (c *calendar) receive() error {
 	var b [timeMessage]byte
-	if err := readFull(c.fd, b[:]); err != nil {
+	if err := virtio.ReadFull(c.fd, b[:]); err != nil {
 		return err
 	}
 	op, serial, t := binary.LittleEndian.Uint32(b[:]), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint64(b[8:])
@@ -100,7 +102,7 @@ func (c *calendar) message(op, serial uint32, t uint64) []byte {
 }
 
 func (c *calendar) send(op, serial uint32, t uint64) error {
-	return writeFull(c.fd, c.message(op, serial, t))
+	return virtio.WriteFull(c.fd, c.message(op, serial, t))
 }
 
 // start answers the first message. Kernels from 6.12 on read two descriptors with the answer, memory

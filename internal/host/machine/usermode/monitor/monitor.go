@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/flash/virtio"
 )
 
 // Monitor serves one guest.
@@ -152,7 +154,7 @@ func (m *Monitor) Now() time.Duration { return m.clock.elapsed() }
 func (m *Monitor) EndIn(d time.Duration, f func(now time.Duration)) {
 	m.at(m.clock.now+uint64(d), func() error {
 		f(m.clock.elapsed())
-		return errGone
+		return virtio.ErrGone
 	})
 }
 
@@ -169,9 +171,6 @@ func (m *Monitor) post(f func()) bool {
 	return true
 }
 
-// errGone means that the guest closed a connection: its kernel has ended, or is to end.
-var errGone = errors.New("the guest has ended")
-
 // Run serves the guest until it ends, which is no error, or ctx does.
 func (m *Monitor) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { m.post(func() {}) })
@@ -179,7 +178,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	err := m.run(ctx)
 	m.port.end()
 	m.refuse()
-	if errors.Is(err, errGone) {
+	if errors.Is(err, virtio.ErrGone) {
 		return nil
 	}
 	return err
@@ -226,8 +225,8 @@ func (m *Monitor) advance() (bool, error) {
 	if !m.clock.busy {
 		m.port.admit()
 	}
-	if q := m.port.toward(); q != nil {
-		return true, m.port.deliver(q)
+	if number, ok := m.port.toward(); ok {
+		return true, m.port.deliver(number)
 	}
 	if !m.port.asked() && !m.clock.busy {
 		return false, nil
@@ -254,7 +253,7 @@ func (m *Monitor) at(instant uint64, fire func() error) {
 // next is the instant at which something happens that the guest does not cause: now, if there is a
 // message for it, or the host owes it a request.
 func (m *Monitor) next() uint64 {
-	if !m.port.asked() || m.port.toward() != nil {
+	if _, ok := m.port.toward(); ok || !m.port.asked() {
 		return m.clock.now
 	}
 	if len(m.events) == 0 {
@@ -369,40 +368,6 @@ func poll(fds []unix.PollFd) error {
 			return fmt.Errorf("poll: %w", err)
 		}
 	}
-}
-
-// readFull reads as much as buf holds.
-func readFull(fd int, buf []byte) error {
-	for len(buf) > 0 {
-		n, err := unix.Read(fd, buf)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case errors.Is(err, unix.ECONNRESET), err == nil && n == 0:
-			return errGone
-		case err != nil:
-			return fmt.Errorf("read from the guest: %w", err)
-		}
-		buf = buf[n:]
-	}
-	return nil
-}
-
-// writeFull writes all of buf.
-func writeFull(fd int, buf []byte) error {
-	for len(buf) > 0 {
-		n, err := unix.SendmsgN(fd, buf, nil, nil, unix.MSG_NOSIGNAL)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
-			return errGone
-		case err != nil:
-			return fmt.Errorf("write to the guest: %w", err)
-		}
-		buf = buf[n:]
-	}
-	return nil
 }
 
 // accept takes the connection that waits at a listener, which is of no further use.

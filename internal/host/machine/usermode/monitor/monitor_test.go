@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/flash/virtio"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -132,7 +133,7 @@ func isTimeout(err error) bool {
 func (k *kernel) vhost(request uint32, body []byte, fds ...int) []byte {
 	k.t.Helper()
 	b := binary.LittleEndian.AppendUint32(nil, request)
-	b = binary.LittleEndian.AppendUint32(b, vhostVersion|vhostNeedReply)
+	b = binary.LittleEndian.AppendUint32(b, virtio.Version|virtio.NeedReply)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(body)))
 	if _, _, err := k.port.(*net.UnixConn).WriteMsgUnix(append(b, body...), unix.UnixRights(fds...), nil); err != nil {
 		k.t.Fatal(err)
@@ -142,7 +143,7 @@ func (k *kernel) vhost(request uint32, body []byte, fds ...int) []byte {
 
 func (k *kernel) answer(c net.Conn) []byte {
 	k.t.Helper()
-	header := make([]byte, vhostHeader)
+	header := make([]byte, virtio.HeaderLength)
 	// Before the answer to a kick, the kernel hears until when it may run.
 	for {
 		_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
@@ -189,7 +190,7 @@ func (k *kernel) plug() {
 		return out
 	}
 	halves := func(a, b uint32) []byte { return words(uint64(a) | uint64(b)<<32) }
-	if f := binary.LittleEndian.Uint64(k.vhost(vhostGetFeatures, nil)); f&consoleMultiport == 0 || f&featureProtocol == 0 {
+	if f := binary.LittleEndian.Uint64(k.vhost(virtio.GetFeatures, nil)); f&consoleMultiport == 0 || f&virtio.FeatureProtocol == 0 {
 		k.t.Errorf("features %#x", f)
 	}
 	ours, theirs, err := socketPair()
@@ -198,15 +199,15 @@ func (k *kernel) plug() {
 	}
 	k.back = ours
 	k.t.Cleanup(func() { _ = unix.Close(ours) })
-	k.vhost(vhostSetBackChannel, nil, theirs)
+	k.vhost(virtio.SetBackChannel, nil, theirs)
 	_ = unix.Close(theirs)
-	k.vhost(vhostSetMemory, words(1, 0, size, 0, 0), fd)
+	k.vhost(virtio.SetMemory, words(1, 0, size, 0, 0), fd)
 	_ = unix.Close(fd)
 	for n := range uint32(6) {
 		base := uint64(n) * 0x4000
-		k.vhost(vhostSetVringNum, halves(n, testLength))
-		k.vhost(vhostSetVringAddress, words(uint64(n), base, base+testUsed, base+testAvailable, 0))
-		k.vhost(vhostSetVringEnable, halves(n, 1))
+		k.vhost(virtio.SetVringNum, halves(n, testLength))
+		k.vhost(virtio.SetVringAddress, words(uint64(n), base, base+testUsed, base+testAvailable, 0))
+		k.vhost(virtio.SetVringEnable, halves(n, 1))
 	}
 }
 
@@ -221,13 +222,13 @@ func (k *kernel) put(queue, n int, text string) {
 	page := k.memory[queue*0x4000:]
 	at, flags, length := uint64(queue*0x4000+0x3000+n*0x100), uint16(0), uint32(len(text))
 	if text == "" {
-		flags, length = descriptorWrite, 0x100
+		flags, length = virtio.DescriptorWrite, 0x100
 	}
 	copy(k.memory[at:], text)
 	describe(page, n%testLength, at, length, flags, 0)
 	binary.LittleEndian.PutUint16(page[testAvailable+4+2*(n%testLength):], uint16(n%testLength))
 	binary.LittleEndian.PutUint16(page[testAvailable+2:], uint16(n+1))
-	k.vhost(vhostVringKick, binary.LittleEndian.AppendUint64(nil, uint64(queue)))
+	k.vhost(virtio.VringKick, binary.LittleEndian.AppendUint64(nil, uint64(queue)))
 }
 
 // got is what the device has written into the n-th buffer of a queue.
@@ -244,15 +245,15 @@ func (k *kernel) got(queue, n int) []byte {
 // answers.
 func (k *kernel) interrupted(now uint64) {
 	k.t.Helper()
-	var b [vhostHeader + 8]byte
-	if err := readFull(k.back, b[:]); err != nil {
+	var b [virtio.HeaderLength + 8]byte
+	if err := virtio.ReadFull(k.back, b[:]); err != nil {
 		k.t.Fatal(err)
 	}
 	if at := k.tell(timeGet, 0); at != now {
 		k.t.Errorf("the interrupt comes at %d, not %d", at, now)
 	}
 	k.tell(timeRequest, now)
-	if err := writeFull(k.back, b[:]); err != nil {
+	if err := virtio.WriteFull(k.back, b[:]); err != nil {
 		k.t.Fatal(err)
 	}
 }
@@ -427,17 +428,17 @@ func TestNonsense(t *testing.T) {
 			k.tell(timeUpdate, 5000)
 			_, _ = k.clock.Write(k.m.clock.message(timeUpdate, 9, 4000))
 		}, "went back"},
-		"a long message":  {func(k *kernel) { _, _ = k.port.Write(vhostMessage(vhostSetOwner, vhostMost+1, nil)) }, "4097 bytes"},
-		"a short message": {func(k *kernel) { _, _ = k.port.Write(vhostMessage(vhostSetVringNum, 4, make([]byte, 4))) }, "too short"},
+		"a long message":  {func(k *kernel) { _, _ = k.port.Write(vhostMessage(virtio.SetOwner, virtio.Longest+1, nil)) }, "4097 bytes"},
+		"a short message": {func(k *kernel) { _, _ = k.port.Write(vhostMessage(virtio.SetVringNum, 4, make([]byte, 4))) }, "too short"},
 		"no such queue": {func(k *kernel) {
-			_, _ = k.port.Write(vhostMessage(vhostSetVringNum, 8, []byte{99, 0, 0, 0, 8, 0, 0, 0}))
+			_, _ = k.port.Write(vhostMessage(virtio.SetVringNum, 8, []byte{99, 0, 0, 0, 8, 0, 0, 0}))
 		}, "no queue 99"},
 		"an odd queue": {func(k *kernel) {
-			_, _ = k.port.Write(vhostMessage(vhostSetVringNum, 8, []byte{0, 0, 0, 0, 7, 0, 0, 0}))
+			_, _ = k.port.Write(vhostMessage(virtio.SetVringNum, 8, []byte{0, 0, 0, 0, 7, 0, 0, 0}))
 		}, "a queue of 7"},
-		"a kick too early": {func(k *kernel) { _, _ = k.port.Write(vhostMessage(vhostVringKick, 8, make([]byte, 8))) }, "before it was set up"},
+		"a kick too early": {func(k *kernel) { _, _ = k.port.Write(vhostMessage(virtio.VringKick, 8, make([]byte, 8))) }, "before it was set up"},
 		"memory without descriptors": {func(k *kernel) {
-			_, _ = k.port.Write(vhostMessage(vhostSetMemory, 40, append([]byte{1}, make([]byte, 39)...)))
+			_, _ = k.port.Write(vhostMessage(virtio.SetMemory, 40, append([]byte{1}, make([]byte, 39)...)))
 		}, "0 descriptors"},
 		"no such request": {func(k *kernel) { _, _ = k.port.Write(vhostMessage(99, 8, make([]byte, 8))) }, "unknown request 99"},
 	} {
@@ -456,7 +457,7 @@ func TestNonsense(t *testing.T) {
 
 func vhostMessage(request uint32, size int, body []byte) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, request)
-	b = binary.LittleEndian.AppendUint32(b, vhostVersion)
+	b = binary.LittleEndian.AppendUint32(b, virtio.Version)
 	b = binary.LittleEndian.AppendUint32(b, uint32(size))
 	return append(b, body...)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 
+	"whichfs/internal/flash/virtio"
 	"whichfs/internal/wire"
 )
 
@@ -104,19 +105,19 @@ func (p *port) kicked(number int) error {
 // waits for the kick's reply, and finds its buffers used.
 func (p *port) drain(number int, take func([]byte) error) error {
 	for {
-		c, ok, err := p.d.queues[number].take()
+		c, ok, err := p.d.back.Queues[number].Take()
 		if err != nil || !ok {
 			return err
 		}
-		for _, s := range c.segments {
-			if s.write {
+		for _, s := range c.Segments {
+			if s.Write {
 				return fmt.Errorf("queue %d: a buffer to be written", number)
 			}
-			if err := take(s.bytes); err != nil {
+			if err := take(s.Bytes); err != nil {
 				return err
 			}
 		}
-		if err := c.finish(0); err != nil {
+		if err := c.Finish(0); err != nil {
 			return err
 		}
 	}
@@ -125,7 +126,7 @@ func (p *port) drain(number int, take func([]byte) error) error {
 // controlled handles a message of the guest's driver.
 func (p *port) controlled(b []byte) error {
 	if len(b) < controlSize {
-		return errShort
+		return virtio.ErrShort
 	}
 	number, event, value := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint16(b[6:])
 	tell := func(event, value uint16, more string) {
@@ -180,30 +181,27 @@ func (p *port) fits(unread int) error {
 	return nil
 }
 
-// toward is the queue to the guest for which there is something that the guest can take; nil: there
-// is none.
-func (p *port) toward() *queue {
-	q := &p.d.queues[queueControlIn]
-	if len(p.control) > 0 && q.ready() && q.filled() {
-		return q
+// toward is the queue to the guest for which there is something that the guest can take; ok is false
+// if there is none.
+func (p *port) toward() (number int, ok bool) {
+	if q := &p.d.back.Queues[queueControlIn]; len(p.control) > 0 && q.Ready() && q.Filled() {
+		return queueControlIn, true
 	}
-	q = &p.d.queues[queuePortIn]
-	if p.open && len(p.incoming) > 0 && q.ready() && q.filled() {
-		return q
-	}
-	return nil
+	q := &p.d.back.Queues[queuePortIn]
+	return queuePortIn, p.open && len(p.incoming) > 0 && q.Ready() && q.Filled()
 }
 
 // deliver gives the guest, which waits, what it can take from a queue.
-func (p *port) deliver(q *queue) error {
-	for q.filled() {
-		if q.number == queueControlIn && len(p.control) > 0 {
-			if _, err := q.put(p.control[0]); err != nil {
+func (p *port) deliver(number int) error {
+	q := &p.d.back.Queues[number]
+	for q.Filled() {
+		if number == queueControlIn && len(p.control) > 0 {
+			if _, err := q.Put(p.control[0]); err != nil {
 				return err
 			}
 			p.control = p.control[1:]
-		} else if q.number == queuePortIn && len(p.incoming) > 0 {
-			n, err := q.put(p.incoming)
+		} else if number == queuePortIn && len(p.incoming) > 0 {
+			n, err := q.Put(p.incoming)
 			if err != nil {
 				return err
 			}
@@ -212,7 +210,7 @@ func (p *port) deliver(q *queue) error {
 			break
 		}
 	}
-	return q.interrupt()
+	return p.d.interruptUnlessQuiet(number)
 }
 
 // end ends the stream: everything the guest has sent can still be read.

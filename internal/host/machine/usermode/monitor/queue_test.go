@@ -7,6 +7,7 @@ import (
 
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
+	"whichfs/internal/flash/virtio"
 )
 
 // Where the rings of a test's queue are in its memory.
@@ -41,15 +42,17 @@ func bare(t testing.TB, of string, memory []byte) *block {
 		t.Fatal(err)
 	}
 	d := newDevice(m, "disk0", b)
-	d.memory = []region{{bytes: memory}}
-	q := &d.queues[0]
-	q.enabled = true
-	q.length, q.descriptors, q.available, q.used = testLength, testTable, testAvailable, testUsed
+	d.back.Memory.Own(memory)
+	q := &d.back.Queues[0]
+	q.Enable(true)
+	if err := errors.Join(q.Resize(testLength), q.Place(testTable, testUsed, testAvailable)); err != nil {
+		t.Fatal(err)
+	}
 	return b
 }
 
 func describe(memory []byte, n int, address uint64, length uint32, flags, next uint16) {
-	d := memory[testTable+n*descriptorSize:]
+	d := memory[testTable+n*virtio.DescriptorSize:]
 	binary.LittleEndian.PutUint64(d, address)
 	binary.LittleEndian.PutUint32(d[8:], length)
 	binary.LittleEndian.PutUint16(d[12:], flags)
@@ -60,7 +63,7 @@ func offer(memory []byte, heads ...uint16) {
 	for i, h := range heads {
 		binary.LittleEndian.PutUint16(memory[testAvailable+4+2*i:], h)
 	}
-	binary.LittleEndian.PutUint16(memory[testAvailable:], availableQuiet)
+	binary.LittleEndian.PutUint16(memory[testAvailable:], virtio.AvailableQuiet)
 	binary.LittleEndian.PutUint16(memory[testAvailable+2:], uint16(len(heads)))
 }
 
@@ -72,14 +75,14 @@ func TestRequests(t *testing.T) {
 		header := 0x3000 + uint64(head)*0x100
 		binary.LittleEndian.PutUint32(memory[header:], kind)
 		binary.LittleEndian.PutUint64(memory[header+8:], sector)
-		describe(memory, head, header, blockHeader, descriptorNext, uint16(head+1))
-		describe(memory, head+1, at, 512, descriptorNext|flags, uint16(head+2))
-		describe(memory, head+2, header+0x80, 1, descriptorWrite, 0)
+		describe(memory, head, header, virtio.BlockHeader, virtio.DescriptorNext, uint16(head+1))
+		describe(memory, head+1, at, 512, virtio.DescriptorNext|flags, uint16(head+2))
+		describe(memory, head+2, header+0x80, 1, virtio.DescriptorWrite, 0)
 		memory[header+0x80] = 0xff
 	}
 	copy(memory[0x5000:], "what was written")
-	ask(0, blockOut, 7, 0x5000, 0)
-	ask(3, blockIn, 7, 0x6000, descriptorWrite)
+	ask(0, virtio.BlockOut, 7, 0x5000, 0)
+	ask(3, virtio.BlockIn, 7, 0x6000, virtio.DescriptorWrite)
 	offer(memory, 0, 3)
 	if err := b.kicked(0); err != nil {
 		t.Fatal(err)
@@ -100,7 +103,7 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	used := memory[testUsed:]
-	if memory[0x3080] != blockOK || memory[0x3380] != blockOK || binary.LittleEndian.Uint16(used[2:]) != 2 ||
+	if memory[0x3080] != virtio.BlockOK || memory[0x3380] != virtio.BlockOK || binary.LittleEndian.Uint16(used[2:]) != 2 ||
 		binary.LittleEndian.Uint32(used[8:]) != 1 || binary.LittleEndian.Uint32(used[16:]) != 513 {
 		t.Errorf("status %d, %d, used % x", memory[0x3080], memory[0x3380], used[:20])
 	}
@@ -113,19 +116,19 @@ func TestImpossibleRequests(t *testing.T) {
 		flags  uint16 // of the data
 		want   byte
 	}{
-		"beyond the end":        {blockIn, 1 << 40, descriptorWrite, blockError},
-		"just beyond the end":   {blockIn, testSize / 512, descriptorWrite, blockError},
-		"a read into a source":  {blockIn, 0, 0, blockError},
-		"a write from a target": {blockOut, 0, descriptorWrite, blockError},
-		"an unknown command":    {99, 0, 0, blockUnknown},
+		"beyond the end":        {virtio.BlockIn, 1 << 40, virtio.DescriptorWrite, virtio.BlockError},
+		"just beyond the end":   {virtio.BlockIn, testSize / 512, virtio.DescriptorWrite, virtio.BlockError},
+		"a read into a source":  {virtio.BlockIn, 0, 0, virtio.BlockError},
+		"a write from a target": {virtio.BlockOut, 0, virtio.DescriptorWrite, virtio.BlockError},
+		"an unknown command":    {99, 0, 0, virtio.BlockUnknown},
 	} {
 		memory := make([]byte, 0x10000)
 		b := bare(t, "sd-basic", memory)
 		binary.LittleEndian.PutUint32(memory[0x3000:], f.kind)
 		binary.LittleEndian.PutUint64(memory[0x3008:], f.sector)
-		describe(memory, 0, 0x3000, blockHeader, descriptorNext, 1)
-		describe(memory, 1, 0x5000, 512, descriptorNext|f.flags, 2)
-		describe(memory, 2, 0x3080, 1, descriptorWrite, 0)
+		describe(memory, 0, 0x3000, virtio.BlockHeader, virtio.DescriptorNext, 1)
+		describe(memory, 1, 0x5000, 512, virtio.DescriptorNext|f.flags, 2)
+		describe(memory, 2, 0x3080, 1, virtio.DescriptorWrite, 0)
 		offer(memory, 0)
 		if err := b.kicked(0); err != nil || len(b.m.events) != 1 {
 			t.Errorf("%s: %v, %d events", name, err, len(b.m.events))
@@ -139,19 +142,19 @@ func TestImpossibleRequests(t *testing.T) {
 
 func TestImpossibleChains(t *testing.T) {
 	loop := make([]byte, 0x10000)
-	describe(loop, 0, 0x3000, 16, descriptorNext, 1)
-	describe(loop, 1, 0x3000, 16, descriptorNext, 0)
+	describe(loop, 0, 0x3000, 16, virtio.DescriptorNext, 1)
+	describe(loop, 1, 0x3000, 16, virtio.DescriptorNext, 0)
 	offer(loop, 0)
-	if err := bare(t, "sd-basic", loop).kicked(0); !errors.Is(err, errChain) {
+	if err := bare(t, "sd-basic", loop).kicked(0); !errors.Is(err, virtio.ErrChain) {
 		t.Errorf("a chain without end: %v", err)
 	}
 	for name, describe := range map[string]func(memory []byte){
 		"outside the memory":  func(m []byte) { describe(m, 0, 0xfff8, 16, 0, 0) },
 		"an overflow":         func(m []byte) { describe(m, 0, ^uint64(0), 16, 0, 0) },
-		"no such descriptor":  func(m []byte) { describe(m, 0, 0x3000, 16, descriptorNext, testLength) },
+		"no such descriptor":  func(m []byte) { describe(m, 0, 0x3000, 16, virtio.DescriptorNext, testLength) },
 		"more than there are": func(m []byte) { binary.LittleEndian.PutUint16(m[testAvailable+2:], testLength+1) },
 		"no status":           func(m []byte) { describe(m, 0, 0x3000, 16, 0, 0) },
-		"an empty table":      func(m []byte) { describe(m, 0, 0x3000, 0, descriptorIndirect, 0) },
+		"an empty table":      func(m []byte) { describe(m, 0, 0x3000, 0, virtio.DescriptorIndirect, 0) },
 	} {
 		memory := make([]byte, 0x10000)
 		offer(memory, 0)
@@ -165,9 +168,9 @@ func TestImpossibleChains(t *testing.T) {
 // Whatever a guest has in its memory, the monitor survives.
 func FuzzQueue(f *testing.F) {
 	memory := make([]byte, 0x3100)
-	describe(memory, 0, 0x3000, blockHeader, descriptorNext, 1)
-	describe(memory, 1, 0x1800, 512, descriptorNext|descriptorWrite, 2)
-	describe(memory, 2, 0x3080, 1, descriptorWrite, 0)
+	describe(memory, 0, 0x3000, virtio.BlockHeader, virtio.DescriptorNext, 1)
+	describe(memory, 1, 0x1800, 512, virtio.DescriptorNext|virtio.DescriptorWrite, 2)
+	describe(memory, 2, 0x3080, 1, virtio.DescriptorWrite, 0)
 	offer(memory, 0, 0)
 	f.Add(memory)
 	memory = make([]byte, 0x4000)
@@ -176,7 +179,8 @@ func FuzzQueue(f *testing.F) {
 		clear(memory)
 		copy(memory, text)
 		b.m.events = nil
-		b.d.queues[0].taken, b.d.queues[0].done = 0, 0
+		b.d.back.Queues[0].Begin(0)
+		_ = b.d.back.Queues[0].Place(testTable, testUsed, testAvailable) // in the memory
 		for range 3 {
 			if b.kicked(0) != nil {
 				return

@@ -1,4 +1,4 @@
-package nbd
+package realtime
 
 import (
 	"runtime"
@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleeper sleeps until an instant and can be woken before it. Go's own timers
+// Sleeper sleeps until an instant and can be woken before it. Go's own timers
 // end up to a millisecond late if the runtime sleeps in epoll, which counts in
 // milliseconds; a futex accepts an absolute instant of the monotonic clock in
 // nanoseconds (futex(2), FUTEX_WAIT_BITSET), and a thread without timer slack
 // (PR_SET_TIMERSLACK, prctl(2)) wakes at that instant.
-type sleeper struct{}
+type Sleeper struct{}
 
-// newSleeper locks the calling goroutine to its thread; the same goroutine
+// NewSleeper locks the calling goroutine to its thread; the same goroutine
 // must release it.
-func newSleeper() *sleeper {
+func NewSleeper() *Sleeper {
 	runtime.LockOSThread()
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // on failure wakeups are at most 50 µs late
-	return &sleeper{}
+	return &Sleeper{}
 }
 
-// release leaves the thread locked on purpose: it ends with the goroutine, and
+// Release leaves the thread locked on purpose: it ends with the goroutine, and
 // its timer slack with it.
-func (s *sleeper) release() {}
+func (s *Sleeper) Release() {}
 
 const (
 	futexWait    = 9 | 128 // FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG
@@ -38,7 +38,7 @@ const (
 
 // sleep returns after d, when the word no longer has the value seen, or a
 // little early; negative d: never times out. The caller checks again.
-func (s *sleeper) sleep(word *uint32, seen uint32, d time.Duration) {
+func (s *Sleeper) sleep(word *uint32, seen uint32, d time.Duration) {
 	var end *unix.Timespec
 	if d >= 0 {
 		var now unix.Timespec
@@ -54,6 +54,6 @@ func (s *sleeper) sleep(word *uint32, seen uint32, d time.Duration) {
 }
 
 // wake ends the sleep on a word that was changed.
-func (s *sleeper) wake(word *uint32) {
+func (s *Sleeper) wake(word *uint32) {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1, 0, 0, 0)
 }
