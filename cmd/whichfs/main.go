@@ -37,6 +37,7 @@ type cli struct {
 	Crash      crashCmd      `cmd:"" help:"Find out what a power loss at any moment can leave of files."`
 	Tune       tuneCmd       `cmd:"" help:"Show which options follow from a probe, and why."`
 	Twin       twinCmd       `cmd:"" help:"Make, show and check models of simulated storage."`
+	Board      boardCmd      `cmd:"" help:"Check whether runs work on a board."`
 	List       listCmd       `cmd:"" help:"List filesystems, studies, storage, models, data sets, needs, keys or profiles."`
 	Doctor     doctorCmd     `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
 	Clean      cleanCmd      `cmd:"" help:"Remove what a killed whichfs left on this machine."`

@@ -382,3 +382,32 @@ func TestNoSSH(t *testing.T) {
 	_, err = m.Start(t.Context(), machine.Spec{Storage: "loop:64M"})
 	wants(t, err, result.LabFailed, "needs the program ssh", "apt-get install openssh-client")
 }
+
+// A board is examined as a run would use it, and is left as it was.
+func TestExamine(t *testing.T) {
+	b := boardtest.Start(t, boardtest.Options{})
+	e, err := on(t, b, nil).Examine(t.Context(), false)
+	must.Do(t, err)
+	names := ""
+	for _, p := range e.Points {
+		if names += p.Name + " "; !p.OK {
+			t.Errorf("%+v", p)
+		}
+	}
+	if names != "power connection rights memory agent clock storage filesystems " || !e.Works || e.Speed == nil || e.Step <= 0 || len(e.Conditions) == 0 || len(e.Filesystems) < 10 {
+		t.Errorf("%s: %+v", names, e)
+	}
+	if run := board.Typed(e.Run); !strings.HasPrefix(run, "whichfs run bootlin-2023 --quick --machine ssh:board --storage ") {
+		t.Error(run)
+	}
+	nothingLeft(t, b)
+	user := map[string]string{"id": "#!/bin/sh\necho 1000\n", "sudo": "#!/bin/sh\nexit 1\n", "doas": "#!/bin/sh\nexit 1\n"}
+	b = boardtest.Start(t, boardtest.Options{Tools: user})
+	e, err = on(t, b, nil).Examine(t.Context(), false)
+	must.Do(t, err)
+	if last := e.Points[len(e.Points)-1]; e.Works || last.OK || !strings.Contains(last.Note, "no root rights") || !strings.Contains(last.Help, "NOPASSWD") || e.Run != nil {
+		t.Errorf("%+v", e)
+	}
+	_, err = on(t, b, nil).Examine(t.Context(), true)
+	wants(t, err, result.Refused, "nothing is known that switches the power of machine ssh:board", "leave --power out")
+}
