@@ -114,9 +114,7 @@ func (m *Machine) examinee(ctx context.Context, e *Examined, power bool) (s *ses
 	case power:
 		m.o.Progress("switching " + m.Name() + " off and on")
 		begun := time.Now()
-		if err = m.power.cycle(ctx); err == nil {
-			s, err = m.untilUp(ctx, machine.Spec{})
-		}
+		s, err = m.restart(ctx, machine.Spec{})
 		e.point("power", err, fmt.Sprintf("switched by %s; reached again after %.1f s", m.power.Command[0], time.Since(begun).Seconds()))
 		if err != nil {
 			return s, err
