@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +52,17 @@ type Loader struct {
 	Prompt string
 	// Boot are the commands that start the board's own system.
 	Boot []string
+	// BootFrom are the commands that boot from the filesystem under test, with {root} for the parameters
+	// that the kernel needs for it, {storage} for the device, {filesystem} and {options}.
+	BootFrom []string
+	// Stop is part of what it says before it waits for a key that stops it; "": the usual words.
+	Stop string
+	// HandOver is part of its last words before the kernel's.
+	HandOver string
 }
+
+// usualHandOver is U-Boot's.
+const usualHandOver = "Starting kernel"
 
 // written is a File as it is written.
 type written struct {
@@ -69,8 +80,11 @@ type written struct {
 		Prompt   string `toml:"prompt"`
 	} `toml:"login"`
 	Loader struct {
-		Prompt string   `toml:"prompt"`
-		Boot   []string `toml:"boot"`
+		Prompt   string   `toml:"prompt"`
+		Boot     []string `toml:"boot"`
+		BootFrom []string `toml:"boot_from"`
+		Stop     string   `toml:"stop"`
+		HandOver string   `toml:"hand_over"`
 	} `toml:"boot_loader"`
 }
 
@@ -124,7 +138,7 @@ func parseFile(path string, content []byte) (File, error) {
 	if l.Path != "" && !filepath.IsAbs(l.Path) {
 		f.Login.Path = filepath.Join(filepath.Dir(path), l.Path)
 	}
-	f.Loader = Loader{Prompt: w.Loader.Prompt, Boot: w.Loader.Boot}
+	f.Loader = Loader{Prompt: w.Loader.Prompt, Boot: w.Loader.Boot, BootFrom: w.Loader.BootFrom, Stop: w.Loader.Stop, HandOver: cmp.Or(w.Loader.HandOver, usualHandOver)}
 	if f.Loader.Prompt != "" && len(f.Loader.Boot) == 0 {
 		f.Loader.Boot = []string{"boot"}
 	}
@@ -146,7 +160,11 @@ func parseFile(path string, content []byte) (File, error) {
 		key, mistake = "login.password_file", "and password_variable: only one can have the password"
 	case w.Login != written{}.Login && place.Device == "":
 		key, mistake = "login.user", "is for a serial console; ssh logs in by itself: connect = \"ssh:USER@HOST\""
-	case len(w.Loader.Boot) > 0 && strings.TrimSpace(w.Loader.Prompt) == "":
+	case len(w.Loader.BootFrom) > 0 && !strings.Contains(strings.Join(w.Loader.BootFrom, " "), "{root}"):
+		key, mistake = "boot_loader.boot_from", "must give the kernel {root}, at the end of its parameters: [\"setenv bootargs console=ttyS0 {root}\", \"run bootcmd\"]"
+	case len(w.Loader.BootFrom) > 0 && len(w.Power) == 0:
+		key, mistake = "boot_loader.boot_from", "needs power, by which the board is restarted"
+	case len(w.Loader.Boot)+len(w.Loader.BootFrom) > 0 && strings.TrimSpace(w.Loader.Prompt) == "":
 		key, mistake = "boot_loader.prompt", "is missing: what the boot loader prints when it waits for a command, like \"=> \""
 	case w.Loader.Prompt != "" && place.Device == "":
 		key, mistake = "boot_loader.prompt", "is that of a serial console, and ssh reaches no boot loader"

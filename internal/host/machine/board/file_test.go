@@ -53,6 +53,8 @@ func TestFileRefused(t *testing.T) {
 		good + "[login]\nuser = \"x\"":        "board.toml:3: login.user is for a serial console",
 		console + "[login]\npassword_file = \"x\"\npassword_variable = \"x\"": "board.toml:3: login.password_file and password_variable",
 		console + "[boot_loader]\nboot = [\"boot\"]":                          "board.toml:2: boot_loader.prompt is missing",
+		console + "[boot_loader]\nprompt = \"=>\"\nboot_from = [\"boot\"]":    "board.toml:4: boot_loader.boot_from must give the kernel {root}",
+		console + "[boot_loader]\nprompt = \"=>\"\nboot_from = [\"{root}\"]":  "board.toml:4: boot_loader.boot_from needs power",
 		good + "[boot_loader]\nprompt = \"=>\"":                               "board.toml:3: boot_loader.prompt is that of a serial console",
 	} {
 		_, err := parseFile("board.toml", []byte(text))
