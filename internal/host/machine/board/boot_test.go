@@ -39,6 +39,7 @@ const loader = `
 
 // A board boots from the filesystem under test as its boot loader is told to, and then its own system.
 func TestBoots(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()

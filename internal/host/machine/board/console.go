@@ -392,14 +392,16 @@ var first = oneLine(`
 // digest of the text that follows, and the text. One that was damaged is not carried out, and one whose
 // answer was lost not a second time. Numbers that begin with v are carried out by this shell itself, and
 // z is the last. What a damaged line has left of another must not be a signal or an end. $d is a directory to remove at the end or, with an agent in it, to keep for a while
-// as $k.
+// as $k, until a later session takes it or keeps its own.
 var reader = oneLine(paths + `
 	m=$1; d=; k=; h=md5sum; exec 3>&1;
 	stty -isig -ixon 2>/dev/null; stty eof undef 2>/dev/null; w=$(stty -g 2>/dev/null);
 	t=; (read -r -t 1 x) </dev/null 2>/dev/null; if [ $? = 1 ]; then t="-t 99"; fi;
 	r() { a="$m $1 $2 $3"; printf "\n%s %s\n" "$a" "$(printf %s "$a" | $h)"; };
 	c() { trap "" INT HUP TERM;
-		if [ -x "$d/agent" ]; then rm -rf "$k"; mv "$d" "$k"; (sleep 900; rm -rf "$k") >/dev/null 2>&1 </dev/null 3>&- &
+		if [ -x "$d/agent" ]; then rm -rf "$k"; mv "$d" "$k"; echo "$m" >"$k/of";
+			(n=0; while [ $n -lt 90 ] && read -r x <"$k/of" && [ "$x" = "$m" ]; do sleep 10; n=$((n+1)); done;
+			if read -r x <"$k/of" && [ "$x" = "$m" ]; then rm -rf "$k"; fi) >/dev/null 2>&1 </dev/null 3>&- &
 		elif [ -n "$d" ]; then rm -rf "$d"; fi;
 		stty "$s" 2>/dev/null; echo; echo "$m bye"; };
 	trap "c; exit 1" INT HUP TERM;
