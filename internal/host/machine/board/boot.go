@@ -76,7 +76,7 @@ func (s *session) Boot(ctx context.Context, b machine.Boot, events machine.Event
 
 // usual has the board start its own system again.
 func (s *session) usual(ctx context.Context) error {
-	if err := s.machine.power.turn(ctx, "off"); err != nil {
+	if err := s.machine.off(ctx); err != nil {
 		return err
 	}
 	if err := s.machine.restore(ctx); err != nil {
@@ -88,7 +88,7 @@ func (s *session) usual(ctx context.Context) error {
 // bootOnce ends the session and boots from its storage. The board is left on.
 func (s *session) bootOnce(ctx context.Context, commands []string) (b booted, err error) {
 	m := s.machine
-	if err := m.power.turn(ctx, "off"); err != nil {
+	if err := m.off(ctx); err != nil {
 		return b, err
 	}
 	// An agent that ends in order would leave the storage empty.

@@ -107,6 +107,19 @@ func TestPower(t *testing.T) {
 	if text, _ := os.ReadFile(did); string(text) != "off\non\noff\non\non\n" {
 		t.Errorf("%q", text)
 	}
+	// Nor does one that is given up while it is switched off.
+	ctx, cancel = context.WithCancel(t.Context())
+	must.Do(t, os.Remove(did))
+	slow := &Machine{power: &Power{Command: []string{"sh", "-c", `echo "$1" >>"$2"; [ "$1" = on ] || exec sleep 1000`, "sh", "{action}", did}}}
+	go func() { late <- slow.off(ctx) }()
+	wait.Until(t, "it is being switched off", func() bool { text, _ := os.ReadFile(did); return string(text) == "off\n" })
+	cancel()
+	if err := <-late; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if text, _ := os.ReadFile(did); string(text) != "off\non\n" {
+		t.Errorf("%q", text)
+	}
 	defer func(limit time.Duration) { switchLimit = limit }(switchLimit)
 	for _, c := range []struct {
 		argv       []string

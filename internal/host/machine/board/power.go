@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -70,9 +71,18 @@ func unreachable(err error) bool {
 // again is between two attempts to reach a board that starts.
 const again = time.Second
 
+// off switches the board off. Where that is abandoned, it is on again: nobody knows how far it came.
+func (m *Machine) off(ctx context.Context) error {
+	err := m.power.turn(ctx, "off")
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(err, m.power.turn(context.WithoutCancel(ctx), "on"))
+	}
+	return err
+}
+
 // restart switches the board off and on, and begins a session.
 func (m *Machine) restart(ctx context.Context, spec machine.Spec) (*session, error) {
-	if err := m.power.turn(ctx, "off"); err != nil {
+	if err := m.off(ctx); err != nil {
 		return nil, err
 	}
 	if err := m.restore(ctx); err != nil {
