@@ -63,13 +63,13 @@ func host(name, config, agent, work string) error {
 
 var trial = wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: machinetest.Scenario()}
 
-// long writes until it is ended.
+// long writes until it is ended, and leaves the processors to other tests.
 var long = wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: trial.Scenario[:4:4]}
 
 func init() {
 	step := trial.Scenario[0]
 	step.Work, step.Phase, step.Dir = "fio", "fio", "fio"
-	step.Job = "[global]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=2m\ntime_based=1\nruntime=7200\n[job]\nnumjobs=2\n"
+	step.Job = "[global]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=2m\ntime_based=1\nruntime=7200\nrate_iops=100\n[job]\nnumjobs=2\n"
 	long.Scenario = append(long.Scenario, step)
 }
 
