@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -138,15 +139,13 @@ func (m *Machine) examinee(ctx context.Context, e *Examined, power bool) (s *ses
 		as += ", root by " + l.as
 	}
 	e.point("rights", nil, as)
-	memory := "agent and data go into " + parentOf(l.dir)
+	memory := "agent and data go into " + path.Dir(l.dir)
 	if l.memory > 0 {
 		memory = units.Value(float64(l.memory), "B") + " available; " + memory
 	}
 	e.point("memory", nil, memory)
 	return s, nil
 }
-
-func parentOf(dir string) string { return dir[:max(0, strings.LastIndexByte(dir, '/'))] }
 
 // examine fills in what the agent knows. The error is that of the session.
 func (s *session) examine(ctx context.Context, e *Examined) error {
