@@ -117,6 +117,9 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err != nil {
 		return nil, err
 	}
+	if len(m.file.Loader.BootFrom) > 0 {
+		return booting{s}, nil
+	}
 	return s, nil
 }
 

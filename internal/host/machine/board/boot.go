@@ -25,10 +25,13 @@ type booted struct {
 	kernel      string // its version, if it said so
 }
 
+// booting is the session of a board whose file says how it boots from its storage.
+type booting struct{ *session }
+
 // Boot implements machine.Booter: the board is switched off and on, and its boot loader is stopped and told
 // to start a kernel whose root is the filesystem under test. What appears on the console is timed: the boot
 // loader's last words, the first thing that init does, and the login prompt.
-func (s *session) Boot(ctx context.Context, b machine.Boot, events machine.Events) (wire.Done, error) {
+func (s booting) Boot(ctx context.Context, b machine.Boot, events machine.Events) (wire.Done, error) {
 	on, err := media.Parse(s.spec.Storage)
 	if err != nil {
 		return wire.Done{}, result.Refuse("", "%v", err)
@@ -38,8 +41,6 @@ func (s *session) Boot(ctx context.Context, b machine.Boot, events machine.Event
 	switch {
 	case done.Outcome != "":
 		return done, nil
-	case len(m.file.Loader.BootFrom) == 0 || m.power == nil:
-		return wire.Done{Outcome: result.Unsupported, Reason: "it takes a board's file with power, and with boot_from in its section boot_loader"}, nil
 	case on.Kind != media.KindDevice:
 		return wire.Done{Outcome: result.Unsupported, Reason: fmt.Sprintf("no kernel finds a root filesystem on %s", on)}, nil
 	case ctx.Err() != nil:
