@@ -212,21 +212,22 @@ func (c *console) login(ctx context.Context) error {
 		if countdown.MatchString(plainText(said)) {
 			continue
 		}
-		text := plainText(said)
+		text, before := plainText(said), ""
 		if !c.asksLogin(text) && !c.entry.known.shown(text) && !c.inLoader(text) {
+			before = text
 			if text, err = c.answer(ctx, "", answerLimit); err != nil {
 				return err
 			}
 		}
 		anything = anything || text != ""
 		switch {
-		case text == "":
+		case text == "" && !ourFrame.MatchString(before):
 			if !anything && time.Since(begun) > muteLimit {
 				return c.failure(result.LabFailed, fmt.Sprintf("is the board on, is it the right port, are RX and TX crossed, is its speed %d baud? By hand: %s", c.place.Baud, c.place.typed()),
 					"nothing arrives from machine %s", c.place.Name)
 			}
 			continue
-		case ourFrame.MatchString(text):
+		case ourFrame.MatchString(before + text):
 			if !told {
 				c.progress("the agent of an earlier session still has the console of " + c.place.Name + ": waiting until it notices that its host is gone")
 			}
