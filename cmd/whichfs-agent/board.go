@@ -9,6 +9,7 @@ import (
 
 	"whichfs/internal/target/agent/remote"
 	"whichfs/internal/target/agent/terminal"
+	"whichfs/internal/target/speed"
 	"whichfs/internal/target/toolbox"
 )
 
@@ -30,6 +31,13 @@ func board(command string, words []string) error {
 		return unpack(words[0], words[1])
 	case command == "digest" && len(words) == 1:
 		return digest(words[0])
+	case command == "clock" && len(words) == 0:
+		step, err := speed.Step()
+		if err != nil {
+			return err
+		}
+		fmt.Println(step.Nanoseconds())
+		return nil
 	}
 	return fmt.Errorf("%s: unknown arguments %q", command, words)
 }

@@ -48,7 +48,7 @@ func main() {
 	}
 	asked := len(os.Args) == 2 && os.Args[1] == "serve"
 	measured := len(os.Args) > 1 && os.Args[1] == "speed"
-	onBoard := len(os.Args) > 1 && slices.Contains([]string{"board", "terminal", "tools", "digest"}, os.Args[1])
+	onBoard := len(os.Args) > 1 && slices.Contains([]string{"board", "terminal", "tools", "digest", "clock"}, os.Args[1])
 	// These are only ever requested on a user's machine, even if the agent is process 1 there (in a
 	// container).
 	if os.Getpid() == 1 && !asked && !measured && !onBoard {
@@ -68,7 +68,7 @@ func main() {
 		return
 	}
 	if !asked {
-		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n       whichfs-agent board\n       whichfs-agent terminal KEY [SILENCE]\n       whichfs-agent tools ARCHIVE DIRECTORY\n       whichfs-agent digest FILE\n       whichfs-agent speed [--quick] [--name NAME]\n\nserve: whichfs starts this program and talks to it over standard input and output.\nboard: the same at the end of a line, started over ssh.\nterminal: on a serial console, which it takes over.\ntools unpacks programs that were sent.\ndigest prints the SHA-256 of a file.\nspeed prints the profile of this machine's processor, for whichfs run --cpu.")
+		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n       whichfs-agent board\n       whichfs-agent terminal KEY [SILENCE]\n       whichfs-agent tools ARCHIVE DIRECTORY\n       whichfs-agent digest FILE\n       whichfs-agent clock\n       whichfs-agent speed [--quick] [--name NAME]\n\nserve: whichfs starts this program and talks to it over standard input and output.\nboard: the same at the end of a line, started over ssh.\nterminal: on a serial console, which it takes over.\ntools unpacks programs that were sent.\ndigest prints the SHA-256 of a file.\nclock prints the smallest step of the clock, in nanoseconds.\nspeed prints the profile of this machine's processor, for whichfs run --cpu.")
 		os.Exit(2)
 	}
 	workload.SpareProcessor()

@@ -38,6 +38,7 @@ type cli struct {
 	Tune       tuneCmd       `cmd:"" help:"Show which options follow from a probe, and why."`
 	Twin       twinCmd       `cmd:"" help:"Make, show and check models of simulated storage."`
 	Storage    storageCmd    `cmd:"" help:"Lend simulated storage to other programs."`
+	Board      boardCmd      `cmd:"" help:"Check whether runs work on a board."`
 	List       listCmd       `cmd:"" help:"List filesystems, studies, storage, models, data sets, needs, keys or profiles."`
 	Doctor     doctorCmd     `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
 	Clean      cleanCmd      `cmd:"" help:"Remove what a killed whichfs left on this machine."`

@@ -246,7 +246,11 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	if err := q.kernels(p); err != nil {
 		return p, err
 	}
-	if scale.Boots > 0 && !p.OwnKernel() && !p.Instructions() && len(p.Modules) == 0 {
+	boots, err := bootable(p)
+	if err != nil {
+		return p, err
+	}
+	if scale.Boots > 0 && boots && !p.Instructions() && len(p.Modules) == 0 {
 		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: q.Kernels}
 	}
 	for _, key := range p.Questions {
@@ -268,6 +272,15 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 		p.Seed = plan.NewSeed()
 	}
 	return p, nil
+}
+
+// bootable reports whether a plan's machine can boot from the filesystem under test.
+func bootable(p plan.Plan) (bool, error) {
+	if !plan.BoardFile(p.Machine) {
+		return !p.OwnKernel(), nil
+	}
+	f, err := board.ReadFile(p.Machine)
+	return len(f.Loader.BootFrom) > 0, err
 }
 
 // send sets which programs are sent to a board.

@@ -20,6 +20,7 @@ import (
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/target/workload"
 )
 
 // machine makes the machine that a user names, with guests for a clock.
@@ -89,6 +90,9 @@ func programs(p plan.Plan) []filesystem.Tool {
 	}
 	if slices.ContainsFunc(slices.Concat(p.ReadWrite, p.ReadOnly), func(s scenario.Step) bool { return s.Work == "fio" }) {
 		tools = append(tools, filesystem.Tool{Program: "fio", Package: "fio"})
+	}
+	if p.Boots != nil && plan.OnBoard(p.Machine) {
+		tools = append(tools, filesystem.Tool{Program: workload.Userspace, Package: "busybox-static"})
 	}
 	return tools
 }

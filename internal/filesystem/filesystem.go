@@ -217,6 +217,9 @@ type Tool struct {
 	Optional bool
 }
 
+// Absent says that a machine lacks the tool.
+func (t Tool) Absent() string { return t.Program + " is not installed" }
+
 // CheckResult is the result of a check without repair.
 type CheckResult struct {
 	Clean bool

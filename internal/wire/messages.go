@@ -76,6 +76,8 @@ type Device struct {
 	Kind   string `json:"kind"` // what the kernel says of its medium
 	ID     string `json:"id"`   // for --destroy
 	Usable string `json:"usable"`
+	// Takes: --storage accepts it, if need be with --destroy ID.
+	Takes bool `json:"takes"`
 }
 
 // Prepare names the storage and the data sets of a run. It is answered before

@@ -24,7 +24,7 @@ func (e *Experiment) boot(ctx context.Context, c filesystem.Candidate, t *result
 	}
 	b, ok := e.session.(machine.Booter)
 	if !ok {
-		t.Notes = append(t.Notes, result.Note{Phase: "boot", Level: result.Info, Text: "nothing was booted: only lab guests can be started from the storage"})
+		t.Notes = append(t.Notes, result.Note{Phase: "boot", Level: result.Info, Text: "nothing was booted: only lab guests, and boards whose file says how, can be started from the storage"})
 		return done, nil
 	}
 	booted, err := b.Boot(ctx, machine.Boot{Candidate: c, Variant: v, Repeats: e.Plan.Boots.Repeats, Kernels: e.Plan.Boots.Kernels}, events)

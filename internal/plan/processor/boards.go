@@ -41,7 +41,7 @@ func readBoards() ([]Profile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("board %s: %w", name, err)
 		}
-		if all[i], err = parseFile("board "+name+".toml", content); err != nil {
+		if all[i], err = Decode("board "+name+".toml", content); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +98,7 @@ func Load(path string) (Profile, error) {
 	if len(content) > maxFile {
 		return Profile{}, fmt.Errorf("%s is larger than %d KiB, too large for the profile of a processor", path, maxFile>>10)
 	}
-	return parseFile(path, content)
+	return Decode(path, content)
 }
 
 // file is a profile as it is written: every figure with its unit.
@@ -176,7 +176,8 @@ func (r *rate) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func parseFile(path string, content []byte) (Profile, error) {
+// Decode reads a profile as it is written in a file. Errors begin with the path, and the line if one is at fault.
+func Decode(path string, content []byte) (Profile, error) {
 	var f file
 	if err := toml.NewDecoder(strings.NewReader(string(content))).DisallowUnknownFields().Decode(&f); err != nil {
 		return Profile{}, located(path, err)

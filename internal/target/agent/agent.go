@@ -158,12 +158,8 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	if err := a.makeWork(p.Work); err != nil {
 		return wire.Ready{}, err
 	}
-	var uname unix.Utsname
-	if err := unix.Uname(&uname); err != nil {
-		return wire.Ready{}, err
-	}
 	var err error
-	if a.modules, err = workload.ReadModules("/", unix.ByteSliceToString(uname.Release[:])); err != nil {
+	if a.modules, err = readModules(); err != nil {
 		return wire.Ready{}, err
 	}
 	if err := a.giveModules(ctx, p.Modules); err != nil {

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
@@ -17,6 +19,15 @@ import (
 	"whichfs/internal/target/workload"
 	"whichfs/internal/wire"
 )
+
+// readModules reads what modules the running kernel has.
+func readModules() (*workload.Modules, error) {
+	var uname unix.Utsname
+	if err := unix.Uname(&uname); err != nil {
+		return nil, err
+	}
+	return workload.ReadModules("/", unix.ByteSliceToString(uname.Release[:]))
+}
 
 // giveModules takes over the modules that the user gave: they are read whole, checked against this
 // kernel, and kept in memory under their kernel names, so that nothing can change them in the

@@ -24,6 +24,9 @@ import (
 func (a *Agent) support(ctx context.Context, p wire.Candidates) wire.Support {
 	var s wire.Support
 	kernel := readText("/proc/filesystems")
+	if a.modules == nil { // no storage was prepared
+		a.modules, _ = readModules() // without them, the drivers that are loaded count
+	}
 	tools := map[string]bool{}
 	var config []string
 	for _, c := range p.Candidates {
@@ -69,7 +72,7 @@ func (a *Agent) judge(ctx context.Context, cs *result.Support, c filesystem.Cand
 	}
 	for _, t := range fs.Needs {
 		if _, err := command.Look(t.Program); err != nil && !t.Optional {
-			cs.Outcome, cs.Reason = result.Unsupported, t.Program+" is not installed"
+			cs.Outcome, cs.Reason = result.Unsupported, t.Absent()
 			cs.Hint = install(t, guest.Ours())
 			return
 		}

@@ -39,7 +39,7 @@ func Devices(ctx context.Context, r Roots) ([]wire.Device, error) {
 	found, err := List(ctx, r)
 	out := []wire.Device{}
 	for _, l := range found {
-		out = append(out, wire.Device{Path: l.Path, Size: l.Size, Kind: l.Rotation, ID: l.ID, Usable: l.Verdict()})
+		out = append(out, wire.Device{Path: l.Path, Size: l.Size, Kind: l.Rotation, ID: l.ID, Usable: l.Verdict(), Takes: l.Usable})
 	}
 	return out, err
 }

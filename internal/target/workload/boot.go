@@ -60,7 +60,8 @@ func setupBootRoot(_ context.Context, env *Env, step scenario.Step) (Job, error)
 	if err := empty(env.Mount, env.FS.Own); err != nil {
 		return Job{}, err
 	}
-	// Only a guest of the lab boots from it, whose image has BusyBox without libraries.
+	// The lab's image has BusyBox without libraries; on a board its own may need some, and then nothing
+	// boots.
 	var userspace []byte
 	if path, err := command.Look("busybox"); err == nil {
 		if userspace, err = os.ReadFile(path); err != nil {

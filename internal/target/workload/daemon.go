@@ -148,7 +148,7 @@ func LacksDaemon(c filesystem.Candidate) (reason, hint string) {
 		return "", ""
 	}
 	if _, err := command.Look(d.Tool.Program); err != nil {
-		return d.Tool.Program + " is not installed", "it is in Debian's package " + d.Tool.Package
+		return d.Tool.Absent(), "it is in Debian's package " + d.Tool.Package
 	}
 	if d.Queues && !messageQueues() {
 		return "this kernel has no POSIX message queues, without which " + d.Tool.Program + " does not start",

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -56,6 +57,7 @@ type Machine struct {
 	file  File // of the board; the zero value if it has none
 	power *Power
 	o     Options
+	entry entry // to its console
 
 	mu sync.Mutex
 	// left are directories of earlier sessions that were not seen to end.
@@ -81,7 +83,7 @@ func New(name string, o Options) (*Machine, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	return &Machine{place: place, file: file, power: file.Power, o: o}, nil
+	return &Machine{place: place, file: file, power: file.Power, o: o, entry: entry{login: file.Login, loader: file.Loader}}, nil
 }
 
 // Name implements machine.Machine.
@@ -114,6 +116,9 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	s, err := m.start(ctx, spec, m.begin)
 	if err != nil {
 		return nil, err
+	}
+	if len(m.file.Loader.BootFrom) > 0 {
+		return booting{s}, nil
 	}
 	return s, nil
 }
@@ -162,10 +167,7 @@ func (m *Machine) begin(ctx context.Context, spec machine.Spec) (*session, error
 		return s, err
 	}
 	m.o.Progress(fmt.Sprintf("%s cannot be used (%v): switching it off and on", m.Name(), err))
-	if err := m.power.cycle(ctx); err != nil {
-		return nil, err
-	}
-	return m.untilUp(ctx, spec)
+	return m.restart(ctx, spec)
 }
 
 // attempt connects and starts the agent.
@@ -174,7 +176,7 @@ func (m *Machine) attempt(ctx context.Context, spec machine.Spec) (*session, err
 		return nil, context.Cause(ctx)
 	}
 	m.o.Progress("connecting to " + m.Name())
-	l, err := connect(ctx, m.place, m.o)
+	l, err := connect(ctx, m.place, m.o, &m.entry)
 	if err != nil {
 		return nil, err
 	}
@@ -283,17 +285,19 @@ func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 
 // giveAgent puts the agent into the directory, and describes it for the report.
 func (l *line) giveAgent(ctx context.Context, arch, path string, size int64) (string, error) {
-	if at := l.resident(); at != "" {
+	if at, checked := l.resident(); at != "" {
 		digest, err := digestOf(path)
 		if err != nil {
 			return "", err
 		}
-		said, err := l.carry(ctx, nil, adopt, at, in(l.dir, agentName))
+		said, err := l.carry(ctx, nil, adopt, at, in(l.dir, agentName), strconv.FormatBool(checked))
 		if err != nil {
 			return "", l.failed("taking the agent from "+at, err)
 		}
-		if err := l.sameAgent(at, said, path, digest); err != nil {
-			return "", err
+		if !checked {
+			if err := l.sameAgent(at, said, path, digest); err != nil {
+				return "", err
+			}
 		}
 		how := "sent for this run"
 		if l.o.Installed != "" {

@@ -77,7 +77,7 @@ func TestQuoted(t *testing.T) {
 
 // What fish and csh read differently is not in scripts, and BusyBox and dash accept them.
 func TestScripts(t *testing.T) {
-	for name, script := range map[string]string{"ask": ask, "keep": keep, "receive": receive, "forget": forget, "start": start, "takeOver": takeOver, "adopt": adopt, "describing": describing, "lacking": lacking, "unfold": unfold} {
+	for name, script := range map[string]string{"ask": ask, "keep": keep, "receive": receive, "forget": forget, "start": start, "takeOver": takeOver, "askPlace": askPlace, "adopt": adopt, "describing": describing, "lacking": lacking, "clockScript": clockScript, "speedScript": speedScript, "unfold": unfold} {
 		if strings.ContainsAny(script, "'!\\\n") {
 			t.Errorf("%s: %s", name, script)
 		}

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5" // it is what boards have, and finds what a line has damaged
 	"crypto/rand"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"whichfs/internal/host/machine"
@@ -25,6 +27,9 @@ var (
 	muteLimit = 40 * time.Second
 	// hush is what counts as quiet, and is longer than the steps of a boot loader's countdown.
 	hush = 1200 * time.Millisecond
+	// startHush is what counts as quiet of a board that starts: to probe devices may take that long, and
+	// what is typed meanwhile may stop its boot loader.
+	startHush = 8 * time.Second
 	// answerLimit is for the answer of a shell that has little to do.
 	answerLimit = 5 * time.Second
 )
@@ -45,6 +50,7 @@ var (
 	// In other languages, too.
 	passwordAsked = regexp.MustCompile(`(?i)(password|passwort|mot de passe|contraseña|senha)[^\n]{0,20}: *$`)
 	loginDenied   = regexp.MustCompile(`(?i)(login incorrect|authentication failure|permission denied|login:) *$`)
+	enterAsked    = regexp.MustCompile(`(?i)press enter[^\n]*$`) // of BusyBox's init
 	countdown     = regexp.MustCompile(`(?i)stop autoboot[^\n]*$`)
 	bootLoader    = regexp.MustCompile(`(?m)^(U-Boot|[a-zA-Z0-9_-]*)=?> $|^barebox[^\n]*:/ $`)
 	// ourFrame is of an agent, and ourReader of a shell, that an earlier session has left.
@@ -52,12 +58,59 @@ var (
 	ourReader = regexp.MustCompile(`whichfs-[a-z2-7]+ x 1 `)
 )
 
+// entry is how a shell on a board's console is found.
+type entry struct {
+	login  Login
+	loader Loader
+	known  known
+}
+
+// known is what sessions have seen of a board's console, for those that follow.
+type known struct {
+	mu sync.Mutex
+	// prompt is the last line of a shell that waits; "": none was seen.
+	prompt string
+	// starts: the board was switched on or has restarted, and no shell was found since.
+	starts bool
+}
+
+func (k *known) restarts() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.starts = true
+}
+
+// found notes a shell, and its prompt unless that is known.
+func (k *known) found(prompt string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.starts = false
+	if prompt != "" {
+		k.prompt = prompt
+	}
+}
+
+// starting reports whether the board is.
+func (k *known) starting() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.starts
+}
+
+// shown reports whether a text ends with the prompt.
+func (k *known) shown(text string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.prompt != "" && text[strings.LastIndexByte(text, '\n')+1:] == k.prompt
+}
+
 // console is the shell of a board at a serial port.
 type console struct {
 	*port
 	place    Place
 	words    *machine.Lines
 	progress func(string)
+	entry    *entry
 
 	// loggedIn: the login is ours, so it is ended.
 	loggedIn bool
@@ -106,9 +159,30 @@ func (c *console) answer(ctx context.Context, line string, within time.Duration)
 	}
 	text, err := c.quiet(ctx, hush/2, within, func(text string) bool {
 		text = plainText(text)
-		return loginAsked.MatchString(text) || passwordAsked.MatchString(text)
+		return c.waits(text) || passwordAsked.MatchString(text)
 	})
 	return plainText(text), c.lost(err)
+}
+
+// waits reports whether a console that has said this is known to wait for input.
+func (c *console) waits(text string) bool {
+	return c.asksLogin(text) || enterAsked.MatchString(text) || c.entry.known.shown(text) || c.inLoader(text)
+}
+
+// ends reports whether a text ends with a prompt, whatever blanks follow.
+func ends(text, prompt string) bool {
+	return prompt != "" && strings.HasSuffix(strings.TrimRight(text, " "), strings.TrimRight(prompt, " "))
+}
+
+// asksLogin reports whether a console that has said this asks for a user.
+func (c *console) asksLogin(text string) bool {
+	return loginAsked.MatchString(text) || ends(text, c.entry.login.Prompt)
+}
+
+// inLoader reports whether a console that has said this is that of a boot loader.
+func (c *console) inLoader(text string) bool {
+	p := c.entry.loader.Prompt
+	return p != "" && ends(text[strings.LastIndexByte(text, '\n')+1:], p) || bootLoader.MatchString(text)
 }
 
 // lost is the failure of a port.
@@ -123,10 +197,14 @@ func (c *console) lost(err error) error {
 func (c *console) login(ctx context.Context) error {
 	begun := time.Now()
 	anything, told := false, false
-	garbled := 0
+	garbled, loaded := 0, 0
 	for time.Since(begun) < consoleLimit {
 		// While a board starts, what is typed may stop its boot loader.
-		said, err := c.quiet(ctx, hush, 20*time.Second, func(string) bool { return false })
+		pause, limit := hush, 20*time.Second
+		if c.entry.known.starting() {
+			pause, limit = startHush, consoleLimit-time.Since(begun)
+		}
+		said, err := c.quiet(ctx, pause, limit, func(text string) bool { return c.waits(plainText(text)) })
 		if err != nil {
 			return c.lost(err)
 		}
@@ -134,21 +212,22 @@ func (c *console) login(ctx context.Context) error {
 		if countdown.MatchString(plainText(said)) {
 			continue
 		}
-		text := plainText(said)
-		if !loginAsked.MatchString(text) {
+		text, before := plainText(said), ""
+		if !c.asksLogin(text) && !c.entry.known.shown(text) && !c.inLoader(text) {
+			before = text
 			if text, err = c.answer(ctx, "", answerLimit); err != nil {
 				return err
 			}
 		}
 		anything = anything || text != ""
 		switch {
-		case text == "":
+		case text == "" && !ourFrame.MatchString(before):
 			if !anything && time.Since(begun) > muteLimit {
 				return c.failure(result.LabFailed, fmt.Sprintf("is the board on, is it the right port, are RX and TX crossed, is its speed %d baud? By hand: %s", c.place.Baud, c.place.typed()),
 					"nothing arrives from machine %s", c.place.Name)
 			}
 			continue
-		case ourFrame.MatchString(text):
+		case ourFrame.MatchString(before + text):
 			if !told {
 				c.progress("the agent of an earlier session still has the console of " + c.place.Name + ": waiting until it notices that its host is gone")
 			}
@@ -164,9 +243,15 @@ func (c *console) login(ctx context.Context) error {
 				return c.failure(result.Refused, "name the right one: serial:"+c.place.Device+"@BAUD", "what arrives from machine %s is not text: its speed is not %d baud", c.place.Name, c.place.Baud)
 			}
 			continue
-		case bootLoader.MatchString(text):
-			return c.failure(result.Refused, "start its system by hand, usually with: boot", "the board of machine %s is in its boot loader", c.place.Name)
-		case loginAsked.MatchString(text):
+		case c.inLoader(text):
+			if loaded++; len(c.entry.loader.Boot) == 0 || loaded > 2 {
+				return c.failure(result.Refused, "start its system by hand, usually with: boot; or name what is to be typed, in the section boot_loader of the board's file (docs/boards.md)", "the board of machine %s is in its boot loader", c.place.Name)
+			}
+			if err := c.load(ctx, c.entry.loader.Boot); err != nil {
+				return err
+			}
+			continue
+		case c.asksLogin(text):
 			if err := c.logIn(ctx); err != nil {
 				return err
 			}
@@ -174,6 +259,9 @@ func (c *console) login(ctx context.Context) error {
 			continue // of a login that somebody has begun; it is refused
 		}
 		is, err := c.isShell(ctx)
+		if is && err == nil {
+			err = c.learn(ctx)
+		}
 		if is || err != nil {
 			return err
 		}
@@ -195,7 +283,7 @@ func unreadable(text string) bool {
 
 // logIn answers the questions of login(1).
 func (c *console) logIn(ctx context.Context) error {
-	user, password, known, err := credentials()
+	user, password, known, err := c.entry.login.credentials()
 	if err != nil {
 		return err
 	}
@@ -205,7 +293,7 @@ func (c *console) logIn(ctx context.Context) error {
 	}
 	if passwordAsked.MatchString(text) {
 		if !known {
-			return c.failure(result.Refused, "set "+passwordVariable+", or "+fileVariable+" to the path of a file with it; "+userVariable+" is for another user",
+			return c.failure(result.Refused, "set "+passwordVariable+", or "+fileVariable+" to the path of a file with it; "+userVariable+" is for another user; or name them in the section login of a board's file (docs/boards.md)",
 				"machine %s asks for the password of %s", c.place.Name, user)
 		}
 		if err := c.enter(ctx, password); err != nil {
@@ -214,8 +302,8 @@ func (c *console) logIn(ctx context.Context) error {
 		text, _ = c.so()
 		text = plainText(text)
 	}
-	if loginDenied.MatchString(strings.TrimRight(text, " \n")) {
-		return c.failure(result.Refused, "check "+userVariable+" and "+passwordVariable+" (or "+fileVariable+")", "machine %s refuses the login of %s", c.place.Name, user)
+	if loginDenied.MatchString(strings.TrimRight(text, " \n")) || c.asksLogin(text) {
+		return c.failure(result.Refused, c.entry.login.check(), "machine %s refuses the login of %s", c.place.Name, user)
 	}
 	c.loggedIn = true
 	return nil
@@ -230,26 +318,42 @@ func (c *console) enter(ctx context.Context, password string) error {
 	if _, err := c.await(ctx, 6*answerLimit, func(text string) bool { return strings.TrimSpace(plainText(text)) != "" }); err != nil {
 		return c.lost(err)
 	}
-	_, err := c.quiet(ctx, hush/2, answerLimit, func(text string) bool { return loginAsked.MatchString(plainText(text)) })
+	_, err := c.quiet(ctx, hush/2, answerLimit, func(text string) bool { return c.asksLogin(plainText(text)) })
 	return c.lost(err)
 }
 
-// credentials are the user and, if it is known, the password.
-func credentials() (user, password string, known bool, err error) {
-	if user = os.Getenv(userVariable); user == "" {
-		user = "root"
+// check says where a login is written.
+func (l Login) check() string {
+	switch {
+	case l.Variable != "":
+		return fmt.Sprintf("check user in %s, and the variable %s", l.file, l.Variable)
+	case l.Path != "":
+		return fmt.Sprintf("check user in %s, and %s", l.file, l.Path)
 	}
-	password, known = os.LookupEnv(passwordVariable)
-	if path := os.Getenv(fileVariable); path != "" && !known {
+	return "check " + userVariable + " and " + passwordVariable + " (or " + fileVariable + ")"
+}
+
+// credentials are the user and, if it is known, the password.
+func (l Login) credentials() (user, password string, known bool, err error) {
+	user = cmp.Or(l.User, os.Getenv(userVariable), "root")
+	variable, path, named := passwordVariable, os.Getenv(fileVariable), fileVariable
+	if l.Variable != "" || l.Path != "" {
+		variable, path, named = l.Variable, l.Path, "password_file"
+	}
+	password, known = os.LookupEnv(variable)
+	if l.Variable != "" && !known {
+		return "", "", false, result.Refuse("set it: read -rs "+l.Variable+"; export "+l.Variable, "%s names the variable %s for the password, which is not set", l.file, l.Variable)
+	}
+	if path != "" && !known {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return "", "", false, result.Refuse("", "%s: %v", fileVariable, err)
+			return "", "", false, result.Refuse("", "%s: %v", named, err)
 		}
 		password, _, _ = strings.Cut(string(text), "\n")
 		password, known = strings.TrimRight(password, "\r"), true
 	}
 	if strings.ContainsAny(user+password, "\n\r\x00") {
-		return "", "", false, result.Refuse("", "%s and %s are one line each", userVariable, passwordVariable)
+		return "", "", false, result.Refuse("", "user and password are one line each")
 	}
 	return user, password, known, nil
 }
@@ -265,6 +369,18 @@ func (c *console) isShell(ctx context.Context) (bool, error) {
 	return is, c.lost(err)
 }
 
+// learn keeps the prompt of a shell that has just answered, by which the next session finds it sooner.
+func (c *console) learn(ctx context.Context) error {
+	if text, _ := c.so(); c.entry.known.shown(plainText(text)) {
+		c.entry.known.found("")
+		return nil
+	}
+	text, err := c.quiet(ctx, hush/4, answerLimit/2, func(text string) bool { return c.entry.known.shown(plainText(text)) })
+	text = plainText(text)
+	c.entry.known.found(text[strings.LastIndexByte(text, '\n')+1:])
+	return c.lost(err)
+}
+
 // first reads the reader: a shell that edits its lines may take a thousand characters. $1 is the mark of
 // answers, and $2 the reader's digest. It is typed into shells in which an exclamation mark means something.
 var first = oneLine(`
@@ -277,14 +393,16 @@ var first = oneLine(`
 // digest of the text that follows, and the text. One that was damaged is not carried out, and one whose
 // answer was lost not a second time. Numbers that begin with v are carried out by this shell itself, and
 // z is the last. What a damaged line has left of another must not be a signal or an end. $d is a directory to remove at the end or, with an agent in it, to keep for a while
-// as $k.
+// as $k, until a later session takes it or keeps its own.
 var reader = oneLine(paths + `
 	m=$1; d=; k=; h=md5sum; exec 3>&1;
 	stty -isig -ixon 2>/dev/null; stty eof undef 2>/dev/null; w=$(stty -g 2>/dev/null);
 	t=; (read -r -t 1 x) </dev/null 2>/dev/null; if [ $? = 1 ]; then t="-t 99"; fi;
 	r() { a="$m $1 $2 $3"; printf "\n%s %s\n" "$a" "$(printf %s "$a" | $h)"; };
 	c() { trap "" INT HUP TERM;
-		if [ -x "$d/agent" ]; then rm -rf "$k"; mv "$d" "$k"; (sleep 900; rm -rf "$k") >/dev/null 2>&1 </dev/null 3>&- &
+		if [ -x "$d/agent" ]; then rm -rf "$k"; mv "$d" "$k"; echo "$m" >"$k/of";
+			(n=0; while [ $n -lt 90 ] && read -r x <"$k/of" && [ "$x" = "$m" ]; do sleep 10; n=$((n+1)); done;
+			if read -r x <"$k/of" && [ "$x" = "$m" ]; then rm -rf "$k"; fi) >/dev/null 2>&1 </dev/null 3>&- &
 		elif [ -n "$d" ]; then rm -rf "$d"; fi;
 		stty "$s" 2>/dev/null; echo; echo "$m bye"; };
 	trap "c; exit 1" INT HUP TERM;
@@ -374,7 +492,7 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 		var got heldText
 		var is, again, ready bool
 		look := func(text string) bool {
-			c.restarts = c.restarts || restarted.MatchString(text) || loginAsked.MatchString(text)
+			c.restarts = c.restarts || restarted.MatchString(text) || c.asksLogin(plainText(text))
 			text = plainText(text)
 			for _, m := range answered.FindAllStringSubmatch(text, -1) {
 				if digest5(m[1]) == m[4] {
@@ -400,6 +518,7 @@ func (c *console) ask(ctx context.Context, kind, text string, within time.Durati
 			return got, c.lost(err)
 		case c.restarts && !is:
 			c.mark, c.loggedIn = "", false
+			c.entry.known.restarts()
 			return got, c.failure(result.LabFailed, "", "the board of machine %s has restarted", c.place.Name)
 		case is, found && !again:
 			return got, nil
@@ -450,6 +569,6 @@ func (c *console) logOut() {
 	_, _ = c.quiet(ctx, hush/4, answerLimit/2, func(string) bool { return false }) // the shell may drop what comes earlier
 	c.drop()
 	if c.typed("\x15exit\n") == nil {
-		_, _ = c.await(ctx, answerLimit, func(text string) bool { return loginAsked.MatchString(plainText(text)) })
+		_, _ = c.await(ctx, answerLimit, func(text string) bool { return c.asksLogin(plainText(text)) })
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // Tests of consoles mostly wait, so they run side by side where they share nothing.
@@ -284,6 +285,51 @@ func TestConsoleRestarts(t *testing.T) {
 	}})
 	c.Forget()
 	wants(t, start(t, c, sending), result.LabFailed, "serial:")
+}
+
+// A board's file says what is typed into a boot loader, how a login is asked for, and where the password
+// is.
+func TestConsoleEntry(t *testing.T) {
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Shell: []string{"bash", "-c",
+		`printf 'MX> '; while read -r x; do [ "$x" = "run it" ] && break; printf 'MX> '; done
+		while printf 'Kennung? '; do read -r u; printf 'Passwort: '; stty -echo; read -r p; stty echo; echo; [ "$u $p" = "pi geheim" ] && exec busybox sh -i; echo Nein.; done`}})
+	file := filepath.Join(t.TempDir(), "board.toml")
+	named := fmt.Sprintf("connect = %q\n[boot_loader]\nprompt = \"MX>\"\nboot = [\"setup\", \"run it\"]\n[login]\nuser = \"pi\"\nprompt = \"Kennung? \"\n", c.Name)
+	try := func(password string) error {
+		t.Helper()
+		must.Do(t, os.WriteFile(file, []byte(named+password), 0o644))
+		o := installed(t)
+		o.Agent = o.Installed
+		m, err := board.New(file, o)
+		must.Do(t, err)
+		_, err = m.List(t.Context())
+		return err
+	}
+	wants(t, try(`password_variable = "PI_PASSWORD"`), result.Refused, "board.toml names the variable PI_PASSWORD for the password, which is not set", "read -rs PI_PASSWORD")
+	t.Setenv("PI_PASSWORD", "falsch")
+	wants(t, try(`password_variable = "PI_PASSWORD"`), result.Refused, "refuses the login of pi", "the variable PI_PASSWORD")
+	must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(file), "password"), []byte("geheim\n"), 0o600))
+	if err := try(`password_file = "password"`); err != nil {
+		t.Error(machinetest.Explain(err))
+	}
+	nothingLeft(t, c)
+}
+
+// Nothing is typed on a board that starts before its shell waits, or its boot loader would stop.
+func TestConsoleOfBootLoader(t *testing.T) {
+	defer board.Unhurried(wait.Patience)()
+	once := filepath.Join(t.TempDir(), "once")
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Shell: []string{"bash", "-c",
+		`if [ -e "$1" ]; then stty -echo; echo; echo loader 1.0; if read -r -n 1 -t 2.5 x; then while echo stopped; do read -r x; done; fi; stty echo; fi; touch "$1"; exec busybox sh -i`, "bash", once}})
+	m := at(t, c, installed(t))
+	s := begin(t, m)
+	wants(t, during(t, s, c.Restart), result.LabFailed, "the board has restarted")
+	_ = s.Close()
+	_, err := m.List(t.Context())
+	if err != nil {
+		t.Fatal(machinetest.Explain(err))
+	}
+	nothingLeft(t, c)
 }
 
 // A port that is pulled is noticed at once, and a cable that is cut after the silence. The board's agent

@@ -41,7 +41,7 @@ type cutter struct {
 	session *session
 	spec    machine.Spec
 	turn    chan struct{}
-	stale   bool // the session is dead, or not the one that was there before
+	stale   bool // the session is dead, or lacks what the one before had
 }
 
 // powerless is the storage of one cut.
@@ -118,6 +118,7 @@ func (p *powerless) Verify(ctx context.Context, t wire.Trial, events machine.Eve
 	if err := s.replace(ctx, p.spec); err != nil {
 		return wire.Done{}, err
 	}
+	p.stale = len(s.spec.Data) > 0
 	if events.Figures != nil {
 		text := fmt.Sprintf("the program that switched the power off began %.3f s and ended %.3f s after the first promise arrived", p.from.Seconds(), p.to.Seconds())
 		events.Figures(wire.Figures{Phase: "verify", Notes: []result.Note{{Phase: "verify", Level: result.Warning, Text: text}}})
@@ -128,7 +129,7 @@ func (p *powerless) Verify(ctx context.Context, t wire.Trial, events machine.Eve
 // restore switches the power on.
 func (p *powerless) restore(ctx context.Context) error {
 	p.off = false
-	return p.session.machine.power.restore(ctx)
+	return p.session.machine.restore(ctx)
 }
 
 // Keep implements powercut.Storage.
@@ -150,6 +151,7 @@ var errPowerless = errors.New("the board's power was switched off")
 // replace begins another session in place of one whose board has been off.
 func (s *session) replace(ctx context.Context, spec machine.Spec) error {
 	_ = s.Client.Close() // its errors follow from the loss of power
+	s.machine.forget()
 	next, err := s.machine.start(ctx, spec, s.machine.untilUp)
 	if err != nil {
 		return err

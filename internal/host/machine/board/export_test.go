@@ -16,6 +16,13 @@ func Impatient(limit time.Duration) (restore func()) {
 	return func() { consoleLimit, muteLimit = console, mute }
 }
 
+// Unhurried waits long before something is typed on a console that starts, and is restored by what it returns.
+func Unhurried(pause time.Duration) (restore func()) {
+	had := startHush
+	startHush = pause
+	return func() { startHush = had }
+}
+
 // Send sends bytes as the agent is sent, and returns what the board has of them, as one line, and what the
 // user was told.
 func Send(ctx context.Context, name string, content []byte) (digest string, told []string, err error) {
@@ -23,12 +30,12 @@ func Send(ctx context.Context, name string, content []byte) (digest string, told
 	if err != nil {
 		return "", nil, err
 	}
-	s := newSerial(place, Options{Progress: func(text string) { told = append(told, text) }}, &machine.Lines{})
+	s := newSerial(place, Options{Progress: func(text string) { told = append(told, text) }}, &machine.Lines{}, &entry{})
 	p, err := openPort(place)
 	if err != nil {
 		return "", nil, err
 	}
-	s.console = &console{port: p, place: place, words: s.words, progress: s.o.Progress}
+	s.console = &console{port: p, place: place, words: s.words, progress: s.o.Progress, entry: s.entry}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err = errors.Join(s.console.login(ctx), s.console.startReader(ctx)); err != nil {
 		return "", told, err
@@ -37,7 +44,7 @@ func Send(ctx context.Context, name string, content []byte) (digest string, told
 	if err != nil {
 		return "", told, err
 	}
-	s.facts = describe(got.lines())
+	s.about = describe(got.lines())
 	if _, err = s.console.do(ctx, "v", "making a directory", "d=/tmp/whichfs-test-$$; mkdir $d", answerLimit); err != nil {
 		return "", told, err
 	}

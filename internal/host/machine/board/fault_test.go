@@ -3,6 +3,7 @@ package board_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +35,11 @@ func TestMain(m *testing.M) {
 		fmt.Println(host(words[0], words[1], words[2], words[3]))
 		return
 	}
+	// They mostly wait, and share nothing.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "12"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
@@ -57,13 +63,13 @@ func host(name, config, agent, work string) error {
 
 var trial = wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: machinetest.Scenario()}
 
-// long writes until it is ended.
+// long writes until it is ended, and leaves the processors to other tests.
 var long = wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: trial.Scenario[:4:4]}
 
 func init() {
 	step := trial.Scenario[0]
 	step.Work, step.Phase, step.Dir = "fio", "fio", "fio"
-	step.Job = "[global]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=2m\ntime_based=1\nruntime=7200\n[job]\nnumjobs=2\n"
+	step.Job = "[global]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=2m\ntime_based=1\nruntime=7200\nrate_iops=100\n[job]\nnumjobs=2\n"
 	long.Scenario = append(long.Scenario, step)
 }
 
@@ -145,6 +151,7 @@ func carriedBy(t *testing.T, b leaver, m *board.Machine) machine.Session {
 }
 
 func TestLoginRefused(t *testing.T) {
+	t.Parallel()
 	b := boardtest.Start(t, boardtest.Options{})
 	other := filepath.Join(t.TempDir(), "other")
 	_, err := command.Run(t.Context(), command.Options{}, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other)
@@ -170,6 +177,7 @@ func TestLoginRefused(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	b := boardtest.Start(t, boardtest.Options{Client: "Host away\n HostName 127.0.0.1\n Port 1\n\nHost nowhere\n HostName no-such-host.invalid\n"})
 	for name, want := range map[string]struct {
 		outcome result.Outcome
@@ -185,6 +193,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestUnfitBoard(t *testing.T) {
+	t.Parallel()
 	user := map[string]string{"id": "#!/bin/sh\necho 1000\n", "sudo": "#!/bin/sh\nexit 1\n", "doas": "#!/bin/sh\nexit 1\n"}
 	uname := map[string]string{"uname": "#!/bin/sh\necho mips\n"}
 	full := map[string]string{"df": "#!/bin/sh\necho tmpfs 1024 1023 1 100% $2\n"}
@@ -213,6 +222,7 @@ func TestUnfitBoard(t *testing.T) {
 
 // Other logins than root's work with sudo or doas.
 func TestRights(t *testing.T) {
+	t.Parallel()
 	id := "#!/bin/sh\necho 1000\n"
 	for _, as := range []string{"sudo", "doas"} {
 		b := boardtest.Start(t, boardtest.Options{Tools: map[string]string{"id": id, "sudo": "#!/bin/sh\nexit 1\n", "doas": "#!/bin/sh\nexit 1\n",
@@ -223,6 +233,7 @@ func TestRights(t *testing.T) {
 
 // What a login prints on its own changes nothing, in whatever shell.
 func TestLoginShells(t *testing.T) {
+	t.Parallel()
 	for name, login := range map[string]string{
 		"noisy": `printf 'welcome\n@wfs '; exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"`,
 		"fish":  `exec fish -c "$SSH_ORIGINAL_COMMAND"`,
@@ -245,6 +256,7 @@ func TestLoginShells(t *testing.T) {
 // A board with little else than BusyBox, whose shell it is, and one that can neither unpack nor compute
 // a digest.
 func TestBusyBox(t *testing.T) {
+	t.Parallel()
 	applets := []string{"cat", "chmod", "grep", "gzip", "id", "mkdir", "readlink", "rm", "sha256sum", "sleep", "tail", "uname"}
 	inMounts := []string{"unshare", "--mount", "--propagation", "private", "sh", "-c", `mount --bind "$(command -v busybox)" "$(readlink -f /bin/sh)" && exec "$@"`, "sh"}
 	carried(t, boardtest.Start(t, boardtest.Options{BusyBox: applets, Around: inMounts}))
@@ -256,6 +268,7 @@ func TestBusyBox(t *testing.T) {
 
 // The conditions are the board's, and say what was sent.
 func TestConditions(t *testing.T) {
+	t.Parallel()
 	b := boardtest.Start(t, boardtest.Options{})
 	m := on(t, b, nil)
 	s := carried(t, b)
@@ -281,6 +294,7 @@ func TestConditions(t *testing.T) {
 
 // A cut costs what was under way, and the next session takes the storage over.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	b := boardtest.Start(t, boardtest.Options{})
 	for _, at := range []string{"sending the agent", "sending data set"} {
 		err := start(t, b, on(t, b, func(text string) {
@@ -314,6 +328,7 @@ func TestCut(t *testing.T) {
 // A line that is dead is noticed here. The board does not notice, but the next session ends the agent
 // that is left there.
 func TestDeadLine(t *testing.T) {
+	t.Parallel()
 	b := boardtest.Start(t, boardtest.Options{})
 	m, err := board.New(b.Name, board.Options{Config: b.Config, Agent: labtest.Agent(t, runtime.GOARCH), Silence: 18 * time.Second})
 	must.Do(t, err)
@@ -343,6 +358,7 @@ func TestDeadLine(t *testing.T) {
 
 // A whichfs that is killed leaves nothing on the board.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	b := boardtest.Start(t, boardtest.Options{})
 	play := exec.Command(os.Args[0])
 	play.Env = append(os.Environ(), hostVariable+"="+strings.Join([]string{b.Name, b.Config, labtest.Agent(t, runtime.GOARCH), t.TempDir()}, " "))
@@ -381,4 +397,34 @@ func TestNoSSH(t *testing.T) {
 	must.Do(t, err)
 	_, err = m.Start(t.Context(), machine.Spec{Storage: "loop:64M"})
 	wants(t, err, result.LabFailed, "needs the program ssh", "apt-get install openssh-client")
+}
+
+// A board is examined as a run would use it, and is left as it was.
+func TestExamine(t *testing.T) {
+	t.Parallel()
+	b := boardtest.Start(t, boardtest.Options{})
+	e, err := on(t, b, nil).Examine(t.Context(), false)
+	must.Do(t, err)
+	names := ""
+	for _, p := range e.Points {
+		if names += p.Name + " "; !p.OK {
+			t.Errorf("%+v", p)
+		}
+	}
+	if names != "power connection rights memory agent clock storage filesystems " || !e.Works || e.Speed == nil || e.Step <= 0 || len(e.Conditions) == 0 || len(e.Filesystems) < 10 {
+		t.Errorf("%s: %+v", names, e)
+	}
+	if run := board.Typed(e.Run); !strings.HasPrefix(run, "whichfs run bootlin-2023 --quick --machine ssh:board --storage ") {
+		t.Error(run)
+	}
+	nothingLeft(t, b)
+	user := map[string]string{"id": "#!/bin/sh\necho 1000\n", "sudo": "#!/bin/sh\nexit 1\n", "doas": "#!/bin/sh\nexit 1\n"}
+	b = boardtest.Start(t, boardtest.Options{Tools: user})
+	e, err = on(t, b, nil).Examine(t.Context(), false)
+	must.Do(t, err)
+	if last := e.Points[len(e.Points)-1]; e.Works || last.OK || !strings.Contains(last.Note, "no root rights") || !strings.Contains(last.Help, "NOPASSWD") || e.Run != nil {
+		t.Errorf("%+v", e)
+	}
+	_, err = on(t, b, nil).Examine(t.Context(), true)
+	wants(t, err, result.Refused, "nothing is known that switches the power of machine ssh:board", "leave --power out")
 }

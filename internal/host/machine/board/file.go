@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,40 @@ type File struct {
 	Storage, Identity string
 	// Notes are for the report.
 	Notes string
+	// Login is to a serial console, and Loader the boot loader on it.
+	Login  Login
+	Loader Loader
 }
+
+// Login says who logs in on a console. The password itself is in no file of a board's.
+type Login struct {
+	// User; "": that of the environment, or root.
+	User string
+	// Variable of the environment has the password, or the first line of the file at Path; "": what the
+	// environment says.
+	Variable, Path string
+	// Prompt ends what the console says when it asks for a user; "": the usual ones.
+	Prompt string
+	file   string // that says so
+}
+
+// Loader is a boot loader on a console. The zero value: none is known.
+type Loader struct {
+	// Prompt is at the end of what it says when it waits for a command.
+	Prompt string
+	// Boot are the commands that start the board's own system.
+	Boot []string
+	// BootFrom are the commands that boot from the filesystem under test, with {root} for the parameters
+	// that the kernel needs for it, {storage} for the device, {filesystem} and {options}.
+	BootFrom []string
+	// Stop is part of what it says before it waits for a key that stops it; "": the usual words.
+	Stop string
+	// HandOver is part of its last words before the kernel's.
+	HandOver string
+}
+
+// usualHandOver is U-Boot's.
+const usualHandOver = "Starting kernel"
 
 // written is a File as it is written.
 type written struct {
@@ -39,6 +73,19 @@ type written struct {
 	Storage  string   `toml:"storage"`
 	Identity string   `toml:"identity"`
 	Notes    string   `toml:"notes"`
+	Login    struct {
+		User     string `toml:"user"`
+		Variable string `toml:"password_variable"`
+		Path     string `toml:"password_file"`
+		Prompt   string `toml:"prompt"`
+	} `toml:"login"`
+	Loader struct {
+		Prompt   string   `toml:"prompt"`
+		Boot     []string `toml:"boot"`
+		BootFrom []string `toml:"boot_from"`
+		Stop     string   `toml:"stop"`
+		HandOver string   `toml:"hand_over"`
+	} `toml:"boot_loader"`
 }
 
 const (
@@ -86,7 +133,16 @@ func parseFile(path string, content []byte) (File, error) {
 	if len(w.Power) > 0 {
 		f.Power = power
 	}
-	_, nameErr := Parse(w.Connect)
+	l := w.Login
+	f.Login = Login{User: l.User, Variable: l.Variable, Path: l.Path, Prompt: l.Prompt, file: path}
+	if l.Path != "" && !filepath.IsAbs(l.Path) {
+		f.Login.Path = filepath.Join(filepath.Dir(path), l.Path)
+	}
+	f.Loader = Loader{Prompt: w.Loader.Prompt, Boot: w.Loader.Boot, BootFrom: w.Loader.BootFrom, Stop: w.Loader.Stop, HandOver: cmp.Or(w.Loader.HandOver, usualHandOver)}
+	if f.Loader.Prompt != "" && len(f.Loader.Boot) == 0 {
+		f.Loader.Boot = []string{"boot"}
+	}
+	place, nameErr := Parse(w.Connect)
 	on, storageErr := media.Parse(w.Storage)
 	switch {
 	case mistake != "":
@@ -100,6 +156,18 @@ func parseFile(path string, content []byte) (File, error) {
 		key, mistake = "storage", fmt.Sprintf("must be a device of the board, like /dev/mmcblk1 or mtd:/dev/mtd3, not %q", w.Storage)
 	case w.Identity != "" && w.Storage == "":
 		key, mistake = "identity", "is that of storage, which is missing"
+	case l.Variable != "" && l.Path != "":
+		key, mistake = "login.password_file", "and password_variable: only one can have the password"
+	case w.Login != written{}.Login && place.Device == "":
+		key, mistake = "login.user", "is for a serial console; ssh logs in by itself: connect = \"ssh:USER@HOST\""
+	case len(w.Loader.BootFrom) > 0 && !strings.Contains(strings.Join(w.Loader.BootFrom, " "), "{root}"):
+		key, mistake = "boot_loader.boot_from", "must give the kernel {root}, at the end of its parameters: [\"setenv bootargs console=ttyS0 {root}\", \"run bootcmd\"]"
+	case len(w.Loader.BootFrom) > 0 && len(w.Power) == 0:
+		key, mistake = "boot_loader.boot_from", "needs power, by which the board is restarted"
+	case len(w.Loader.Boot)+len(w.Loader.BootFrom) > 0 && strings.TrimSpace(w.Loader.Prompt) == "":
+		key, mistake = "boot_loader.prompt", "is missing: what the boot loader prints when it waits for a command, like \"=> \""
+	case w.Loader.Prompt != "" && place.Device == "":
+		key, mistake = "boot_loader.prompt", "is that of a serial console, and ssh reaches no boot loader"
 	}
 	if mistake != "" {
 		return File{}, result.Refuse("docs/boards.md has an example", "%s%s: %s %s", path, lineOf(content, key), key, mistake)
@@ -109,13 +177,17 @@ func parseFile(path string, content []byte) (File, error) {
 
 // located is an error of TOML with its place.
 func located(path string, err error) error {
-	line, what := 0, err.Error()
+	line, what, hint := 0, err.Error(), "docs/boards.md has an example"
 	var bad *toml.DecodeError
 	var unknown *toml.StrictMissingError
 	switch {
 	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
 		line, _ = unknown.Errors[0].Position()
-		what = fmt.Sprintf("unknown key %q", strings.Join(unknown.Errors[0].Key(), "."))
+		key := strings.Join(unknown.Errors[0].Key(), ".")
+		what = fmt.Sprintf("unknown key %q", key)
+		if key == "login.password" {
+			hint = "a password does not belong into the file: password_variable names a variable of the environment with it, and password_file a file"
+		}
 	case errors.As(err, &bad):
 		line, _ = bad.Position()
 		what = strings.TrimPrefix(bad.Error(), "toml: ")
@@ -123,17 +195,24 @@ func located(path string, err error) error {
 	if line > 0 {
 		path = fmt.Sprintf("%s:%d", path, line)
 	}
-	return result.Refuse("docs/boards.md has an example", "%s: %s", path, what)
+	return result.Refuse(hint, "%s: %s", path, what)
 }
 
-// lineOf is ":LINE" of a key, "" if the file does not have it.
+// lineOf is ":LINE" of a key or else of its table, "" if the file has neither.
 func lineOf(content []byte, key string) string {
+	table, at := "", ""
 	for i, line := range strings.Split(string(content), "\n") {
-		if name, _, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == key {
+		line = strings.TrimSpace(line)
+		if inner, ok := strings.CutPrefix(line, "["); ok && strings.HasSuffix(inner, "]") {
+			if table = strings.TrimSpace(strings.TrimSuffix(inner, "]")) + "."; strings.HasPrefix(key, table) {
+				at = fmt.Sprintf(":%d", i+1)
+			}
+		}
+		if name, _, ok := strings.Cut(line, "="); ok && table+strings.TrimSpace(name) == key {
 			return fmt.Sprintf(":%d", i+1)
 		}
 	}
-	return ""
+	return at
 }
 
 // permits refuses storage and permission that are not those of the file.

@@ -36,7 +36,7 @@ func TestFile(t *testing.T) {
 }
 
 func TestFileRefused(t *testing.T) {
-	const good = "connect = \"ssh:root@board\"\n"
+	const good, console = "connect = \"ssh:root@board\"\n", "connect = \"serial:/dev/ttyUSB0\"\n"
 	for text, want := range map[string]string{
 		"":                                    "board.toml: connect is missing",
 		"connect = \"board\"":                 "board.toml:1: connect machine \"board\" is neither",
@@ -49,6 +49,13 @@ func TestFileRefused(t *testing.T) {
 		good + "storage = \"loop:1G\"":        "board.toml:2: storage must be a device",
 		good + "identity = \"x\"":             "board.toml:2: identity is that of storage",
 		good + "notes = ":                     "board.toml:2: ",
+		good + "[login]\npassword = \"x\"":    "board.toml:3: unknown key \"login.password\"",
+		good + "[login]\nuser = \"x\"":        "board.toml:3: login.user is for a serial console",
+		console + "[login]\npassword_file = \"x\"\npassword_variable = \"x\"": "board.toml:3: login.password_file and password_variable",
+		console + "[boot_loader]\nboot = [\"boot\"]":                          "board.toml:2: boot_loader.prompt is missing",
+		console + "[boot_loader]\nprompt = \"=>\"\nboot_from = [\"boot\"]":    "board.toml:4: boot_loader.boot_from must give the kernel {root}",
+		console + "[boot_loader]\nprompt = \"=>\"\nboot_from = [\"{root}\"]":  "board.toml:4: boot_loader.boot_from needs power",
+		good + "[boot_loader]\nprompt = \"=>\"":                               "board.toml:3: boot_loader.prompt is that of a serial console",
 	} {
 		_, err := parseFile("board.toml", []byte(text))
 		var e *result.Failure
@@ -62,6 +69,7 @@ func TestFileRefused(t *testing.T) {
 }
 
 func FuzzFile(f *testing.F) {
+	f.Add("connect = \"serial:/dev/ttyUSB0\"\n[login]\npassword_file = \"p\"\n[boot_loader]\nprompt = \"=> \"\nboot = [\"boot\"]\n")
 	f.Add("connect = \"serial:/dev/ttyUSB0@9600\"\npower = [\"relay\", \"{action}\"]\nstart_seconds = 1e3\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		b, err := parseFile("board.toml", []byte(text))
@@ -82,7 +90,8 @@ func TestPower(t *testing.T) {
 	dir := t.TempDir()
 	did := filepath.Join(dir, "did")
 	record := &Power{Command: []string{"sh", "-c", `echo "$1" >>"$2"`, "sh", "{action}", did}}
-	must.Do(t, record.cycle(t.Context()))
+	must.Do(t, record.turn(t.Context(), "off"))
+	must.Do(t, record.restore(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	record.Off = wait.Patience
 	late := make(chan error, 1)
@@ -96,6 +105,19 @@ func TestPower(t *testing.T) {
 	record.Off = 0
 	(&powerless{cutter: &cutter{session: &session{machine: &Machine{power: record}}}, off: true}).Close()
 	if text, _ := os.ReadFile(did); string(text) != "off\non\noff\non\non\n" {
+		t.Errorf("%q", text)
+	}
+	// Nor does one that is given up while it is switched off.
+	ctx, cancel = context.WithCancel(t.Context())
+	must.Do(t, os.Remove(did))
+	slow := &Machine{power: &Power{Command: []string{"sh", "-c", `echo "$1" >>"$2"; [ "$1" = on ] || exec sleep 1000`, "sh", "{action}", did}}}
+	go func() { late <- slow.off(ctx) }()
+	wait.Until(t, "it is being switched off", func() bool { text, _ := os.ReadFile(did); return string(text) == "off\n" })
+	cancel()
+	if err := <-late; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if text, _ := os.ReadFile(did); string(text) != "off\non\n" {
 		t.Errorf("%q", text)
 	}
 	defer func(limit time.Duration) { switchLimit = limit }(switchLimit)

@@ -35,8 +35,11 @@ type transport interface {
 	start(errs io.Writer, argv []string) (process, error)
 	// run has it carry one out. Status 255 is that of a line that was lost.
 	run(ctx context.Context, input io.Reader, argv []string) (command.Result, error)
-	// resident is where on the board the agent is already; "": nowhere.
-	resident() string
+	// resident is where on the board the agent is already, and whether it is known to be intact; "":
+	// nowhere.
+	resident() (at string, checked bool)
+	// facts are what the board has said of itself while the line was opened; nil: nothing.
+	facts() *described
 	// refusal explains why the line's first program ended before it said what was expected; said is what
 	// it did say.
 	refusal(said []string) error
@@ -76,16 +79,21 @@ type line struct {
 const silence = time.Minute
 
 // connect logs in and has the board describe itself. After an error nothing is left.
-func connect(ctx context.Context, place Place, o Options) (*line, error) {
+func connect(ctx context.Context, place Place, o Options, e *entry) (*line, error) {
 	l := &line{o: o, place: place, words: &machine.Lines{}, mark: "whichfs-" + rand.Text()}
 	if place.Device != "" {
-		l.transport = newSerial(place, o, l.words)
+		l.transport = newSerial(place, o, l.words, e)
 	} else {
 		l.transport = &ssh{place: place, o: o, words: l.words}
 	}
 	err := l.open(ctx)
+	had := l.facts()
+	argv := []string{"/bin/sh", "-c", ask, "whichfs", l.mark, keep}
+	if had != nil {
+		argv = []string{"/bin/sh", "-c", askPlace, "whichfs", l.mark, keep, had.as}
+	}
 	if err == nil {
-		l.master, err = l.start(l.words, []string{"/bin/sh", "-c", ask, "whichfs", l.mark, keep})
+		l.master, err = l.start(l.words, argv)
 	}
 	var said []string
 	if err == nil {
@@ -100,7 +108,11 @@ func connect(ctx context.Context, place Place, o Options) (*line, error) {
 	if err != nil {
 		return nil, withCleaning(err, l.close())
 	}
-	l.described = describe(said)
+	if had == nil {
+		l.described = describe(said)
+	} else {
+		l.described = *had
+	}
 	return l, nil
 }
 

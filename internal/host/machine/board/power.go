@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -45,14 +46,6 @@ func (p *Power) turn(ctx context.Context, action string) error {
 	return nil
 }
 
-// cycle switches it off and on.
-func (p *Power) cycle(ctx context.Context) error {
-	if err := p.turn(ctx, "off"); err != nil {
-		return err
-	}
-	return p.restore(ctx)
-}
-
 // restore switches it on after it has been off for long enough.
 func (p *Power) restore(ctx context.Context) error {
 	select {
@@ -77,6 +70,40 @@ func unreachable(err error) bool {
 
 // again is between two attempts to reach a board that starts.
 const again = time.Second
+
+// off switches the board off. Where that is abandoned, it is on again: nobody knows how far it came.
+func (m *Machine) off(ctx context.Context) error {
+	err := m.power.turn(ctx, "off")
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(err, m.power.turn(context.WithoutCancel(ctx), "on"))
+	}
+	return err
+}
+
+// restart switches the board off and on, and begins a session.
+func (m *Machine) restart(ctx context.Context, spec machine.Spec) (*session, error) {
+	if err := m.off(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.restore(ctx); err != nil {
+		return nil, err
+	}
+	return m.untilUp(ctx, spec)
+}
+
+// restore switches the board on. It has lost its memory, and all that sessions had left there.
+func (m *Machine) restore(ctx context.Context) error {
+	m.forget()
+	m.entry.known.restarts()
+	return m.power.restore(ctx)
+}
+
+// forget forgets what earlier sessions have left in a memory that is lost.
+func (m *Machine) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left = nil
+}
 
 // untilUp begins a session with a board that starts.
 func (m *Machine) untilUp(ctx context.Context, spec machine.Spec) (*session, error) {

@@ -49,14 +49,21 @@ var describing = oneLine(`
 var ask = oneLine(paths + `
 	mark=$1; keep=$2;
 	echo; echo "$mark";
-	` + describing + `
+	` + describing + askEnd)
+
+// askPlace is ask of a board that has described itself; $3 is how to become root.
+var askPlace = oneLine(paths + `
+	mark=$1; keep=$2; as=$3;
+	echo; echo "$mark";` + askEnd)
+
+const askEnd = `
 	echo "$mark";
 	read -r dir || exit 0;
 	case $as in
 		root) exec /bin/sh -c "$keep" whichfs "$mark" "$dir";;
 		sudo) exec sudo -n /bin/sh -c "$keep" whichfs "$mark" "$dir";;
 		doas) exec doas -n /bin/sh -c "$keep" whichfs "$mark" "$dir";;
-	esac;`)
+	esac;`
 
 // agentLives is true while the agent that was started in directory $dir runs. Numbers of processes are
 // used again, so the program is compared, too.
@@ -119,17 +126,17 @@ var receive = oneLine(paths + `
 	echo; echo "$mark";
 	"$@" "$file" || exit 1;`)
 
-// adopt copies an agent $2 that the board has to file $3, and prints its digest. One in memory is not
-// copied.
+// adopt copies an agent $2 that the board has to file $3, and prints its digest, unless it was checked
+// ($4). One in memory is not copied.
 var adopt = oneLine(paths + `
 	umask 077;
-	mark=$1; from=$2; file=$3;
+	mark=$1; from=$2; file=$3; checked=$4;
 	case "$from" in
 		*/whichfs-*/agent) ln "$from" "$file" 2>/dev/null || cp "$from" "$file" || exit 1;;
 		*) cp "$from" "$file" || exit 1; chmod 700 "$file" || exit 1;;
 	esac;
 	echo; echo "$mark";
-	if command -v sha256sum >/dev/null 2>&1; then sha256sum "$file"; else "$file" digest "$file"; fi;`)
+	if [ $checked = true ]; then :; elif command -v sha256sum >/dev/null 2>&1; then sha256sum "$file"; else "$file" digest "$file"; fi;`)
 
 // forget removes files that the agent has read.
 var forget = oneLine(paths + `mark=$1; shift; rm -f "$@"; echo; echo "$mark";`)

@@ -29,8 +29,9 @@ type serial struct {
 	place Place
 	words *machine.Lines
 
+	entry   *entry
 	console *console
-	facts   described
+	about   described
 	mark    string // of the console's reader
 	at      string // the agent, on the board
 	sum     string // its digest
@@ -39,13 +40,15 @@ type serial struct {
 	far     *programs.Client
 }
 
-func newSerial(place Place, o Options, words *machine.Lines) *serial {
-	return &serial{place: place, o: o, words: words, said: make(chan struct{})}
+func newSerial(place Place, o Options, words *machine.Lines, e *entry) *serial {
+	return &serial{place: place, o: o, words: words, entry: e, said: make(chan struct{})}
 }
 
 func (s *serial) name() string { return fmt.Sprintf("serial, %d baud", s.place.Baud) }
 
-func (s *serial) resident() string { return s.at }
+func (s *serial) resident() (at string, checked bool) { return s.at, true }
+
+func (s *serial) facts() *described { return &s.about }
 
 // open finds a shell, has it start the agent, and speaks with that.
 func (s *serial) open(ctx context.Context) error {
@@ -53,7 +56,7 @@ func (s *serial) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.console = &console{port: p, place: s.place, words: s.words, progress: s.o.Progress}
+	s.console = &console{port: p, place: s.place, words: s.words, progress: s.o.Progress, entry: s.entry}
 	err = s.console.login(ctx)
 	if err == nil {
 		err = s.console.startReader(ctx)
@@ -77,8 +80,8 @@ func (s *serial) bringAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.facts = describe(got.lines())
-	arch, err := s.facts.goarch()
+	s.about = describe(got.lines())
+	arch, err := s.about.goarch()
 	if err != nil {
 		return err
 	}
@@ -100,10 +103,10 @@ func (s *serial) bringAgent(ctx context.Context) error {
 	if err != nil {
 		return &result.Failure{Outcome: result.LabFailed, Reason: "cannot send the agent", Err: err}
 	}
-	if err := s.facts.afford(info.Size()+int64(len(packed.content))+agentMemory, 0); err != nil {
+	if err := s.about.afford(info.Size()+int64(len(packed.content))+agentMemory, 0); err != nil {
 		return err
 	}
-	parent, err := s.facts.choose(info.Size() + int64(len(packed.content)))
+	parent, err := s.about.choose(info.Size() + int64(len(packed.content)))
 	if err != nil {
 		return err
 	}
@@ -131,7 +134,7 @@ func (s *serial) bringAgent(ctx context.Context) error {
 
 // intact checks the agent in the directory, and makes it a program.
 func (s *serial) intact(ctx context.Context) error {
-	got, err := s.console.do(ctx, "", "checking the agent", `chmod 700 "$d/agent" && `+s.facts.digester(`"$d/agent"`)+` "$d/agent" || { rm -f "$d/agent"; false; }`, 12*answerLimit)
+	got, err := s.console.do(ctx, "", "checking the agent", `chmod 700 "$d/agent" && `+s.about.digester(`"$d/agent"`)+` "$d/agent" || { rm -f "$d/agent"; false; }`, 12*answerLimit)
 	if err != nil {
 		return err
 	}
@@ -148,7 +151,7 @@ func (s *serial) useInstalled(ctx context.Context, path string) error {
 	if !plain.MatchString(at) {
 		return result.Refuse("--agent-path /usr/local/bin/whichfs-agent", "--agent-path %s: a path from the root, of letters, digits and _ . -", at)
 	}
-	got, err := s.console.ask(ctx, "", s.facts.digester(at)+" "+at, 12*answerLimit, nil)
+	got, err := s.console.ask(ctx, "", s.about.digester(at)+" "+at, 12*answerLimit, nil)
 	if err != nil {
 		return err
 	}
@@ -172,7 +175,7 @@ func (s *serial) pack(path string) (parcel, error) {
 	}
 	unpack := ""
 	for _, one := range []struct{ program, command string }{{"xz", "xz -dc"}, {"unxz", "unxz -c"}, {"xzcat", "xzcat"}} {
-		if unpack == "" && slices.Contains(s.facts.has, one.program) {
+		if unpack == "" && slices.Contains(s.about.has, one.program) {
 			unpack = one.command
 		}
 	}
@@ -201,7 +204,7 @@ func (s *serial) pack(path string) (parcel, error) {
 		return fail(err)
 	}
 	defer f.Close() //nolint:errcheck // read only
-	unpack = s.facts.unpacker()
+	unpack = s.about.unpacker()
 	if unpack == "none" {
 		content, err := io.ReadAll(f)
 		if err != nil {
@@ -321,7 +324,7 @@ func (s *serial) sendRaw(ctx context.Context, content []byte, progress func(done
 func (s *serial) sendText(ctx context.Context, content []byte, done int, progress func(done int)) error {
 	c := s.console
 	code := octal
-	if slices.Contains(s.facts.has, "base64") {
+	if slices.Contains(s.about.has, "base64") {
 		code = func(b []byte) string { return "printf %s " + base64.StdEncoding.EncodeToString(b) + " | base64 -d" }
 	}
 	for done < len(content) {
@@ -389,6 +392,7 @@ func (s *serial) heard(text string) {
 	s.words.Add(text)
 	switch {
 	case restarted.MatchString(text):
+		s.entry.known.restarts()
 		go s.link.Fail(errors.New("the board has restarted: " + strings.TrimSpace(text)))
 	case strings.Contains(text, s.mark+" bye"):
 		select {

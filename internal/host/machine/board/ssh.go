@@ -34,7 +34,9 @@ type ssh struct {
 
 func (s *ssh) name() string { return "ssh" }
 
-func (s *ssh) resident() string { return s.o.Installed }
+func (s *ssh) resident() (at string, checked bool) { return s.o.Installed, false }
+
+func (s *ssh) facts() *described { return nil }
 
 // settings are options of every ssh process. They come before the user's configuration, which
 // decides everything else.

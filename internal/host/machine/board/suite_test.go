@@ -13,6 +13,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	b := boardtest.Start(t, boardtest.Options{})
 	agent := labtest.Agent(t, runtime.GOARCH)
 	machinetest.Suite(t, func(t *testing.T) (machine.Machine, machine.Spec) {

@@ -75,8 +75,12 @@ func Run(ctx context.Context, order machine.Cut, under media.Storage, fresh func
 		events.Phase(result.CutPhase)
 	}
 	t := tally{space: c.space()}
-	done, err := c.all(ctx, t.add)
+	had, err := openJournal(order, under)
 	if err != nil {
+		return wire.Done{}, err
+	}
+	done, err := c.all(ctx, had, t.add)
+	if err = errors.Join(err, had.close(err == nil)); err != nil {
 		return done, err
 	}
 	if done.Outcome != result.Done { // before a cut: nothing was lost yet
@@ -118,8 +122,8 @@ func (c cuts) possible() wire.Done {
 var guests = make(chan struct{}, max(1, runtime.NumCPU()))
 
 // all performs the cuts, as many at a time as there are processors, and adds them in order. The
-// first failure ends the others.
-func (c cuts) all(ctx context.Context, add func(oneCut)) (wire.Done, error) {
+// first failure ends the others. Those that an interrupted order has made are not made again.
+func (c cuts) all(ctx context.Context, had *journal, add func(oneCut)) (wire.Done, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	type answer struct {
 		one  oneCut
@@ -132,6 +136,10 @@ func (c cuts) all(ctx context.Context, add func(oneCut)) (wire.Done, error) {
 	defer cancel()
 	for i := range answers {
 		answers[i] = make(chan answer, 1)
+		if one, ok := had.cuts[i+1]; ok {
+			answers[i] <- answer{one: one, done: wire.Done{Outcome: result.Done}}
+			continue
+		}
 		over.Add(1)
 		go func() {
 			defer over.Done()
@@ -143,6 +151,9 @@ func (c cuts) all(ctx context.Context, add func(oneCut)) (wire.Done, error) {
 			}
 			defer func() { <-guests }()
 			one, done, err := c.cut(ctx, i)
+			if err == nil && done.Outcome == result.Done {
+				err = had.add(one)
+			}
 			answers[i] <- answer{one, done, err}
 		}()
 	}
@@ -204,39 +215,39 @@ func (c cuts) trial(steps scenario.Scenario) wire.Trial {
 
 // oneCut is the outcome of one cut.
 type oneCut struct {
-	number  int
-	seed    uint64
-	after   float64 // s from the first promise to the cut
-	safe    int64   // the last promise
-	merge   int64   // B that were flushed, and that the storage lost with a merge
-	mounted bool
-	reason  string             // why it could not be mounted
-	figures map[string]float64 // of the verification: phase and metric
-	notes   []result.Note
-	kept    string // where the contents are kept, or why not
+	Number  int
+	Seed    uint64
+	After   float64 // s from the first promise to the cut
+	Safe    int64   // the last promise
+	Merge   int64   // B that were flushed, and that the storage lost with a merge
+	Mounted bool
+	Reason  string             // why it could not be mounted
+	Figures map[string]float64 // of the verification: phase and metric
+	Notes   []result.Note
+	Kept    string // where the contents are kept, or why not
 }
 
 // cut performs one cut. Its random draws depend only on the seed and its number.
 func (c cuts) cut(ctx context.Context, number int) (oneCut, wire.Done, error) {
 	draw := rand.New(rand.NewPCG(c.order.Seed, uint64(number)))
-	one := oneCut{number: number + 1, seed: draw.Uint64() >> 11, figures: map[string]float64{}} // as precise as JSON's numbers
+	one := oneCut{Number: number + 1, Seed: draw.Uint64() >> 11, Figures: map[string]float64{}} // as precise as JSON's numbers
 	after := soonest + time.Duration(draw.Float64()*float64(latest-soonest))
-	one.after = after.Seconds()
-	storage, err := c.fresh(one.seed)
+	one.After = after.Seconds()
+	storage, err := c.fresh(one.Seed)
 	if err != nil {
 		return one, wire.Done{}, err
 	}
 	defer storage.Close()
-	done, err := storage.Write(ctx, c.trial(c.writing(one.seed)), after, func(number int64) { one.safe = number })
+	done, err := storage.Write(ctx, c.trial(c.writing(one.Seed)), after, func(number int64) { one.Safe = number })
 	if err != nil || done.Outcome != result.Done {
 		return one, done, err
 	}
-	one.merge = storage.Neighbours()
+	one.Merge = storage.Neighbours()
 	done, err = c.verify(ctx, &one, storage)
 	if err == nil && done.Outcome == result.Done && one.lost() {
-		one.kept = "its contents were not kept"
+		one.Kept = "its contents were not kept"
 		if c.order.Keep != "" {
-			one.kept = storage.Keep(ctx, c.order.Keep, fmt.Sprintf("cut-%s-%d", fileName(c.order.Candidate.String()), one.number))
+			one.Kept = storage.Keep(ctx, c.order.Keep, fmt.Sprintf("cut-%s-%d", fileName(c.order.Candidate.String()), one.Number))
 		}
 	}
 	return one, done, err
@@ -261,22 +272,22 @@ func (c cuts) verify(ctx context.Context, one *oneCut, storage Storage) (wire.Do
 	events := machine.Events{Figures: func(f wire.Figures) {
 		for _, m := range f.Measurements {
 			if m.Absent == "" {
-				one.figures[m.Phase+" "+m.Metric] = m.Value
+				one.Figures[m.Phase+" "+m.Metric] = m.Value
 			}
 		}
-		one.notes = append(one.notes, f.Notes...)
-		one.mounted = one.mounted || f.Phase == phaseMount
+		one.Notes = append(one.Notes, f.Notes...)
+		one.Mounted = one.Mounted || f.Phase == phaseMount
 	}}
-	done, err := storage.Verify(ctx, c.trial(c.verifying(one.seed, one.safe)), events)
+	done, err := storage.Verify(ctx, c.trial(c.verifying(one.Seed, one.Safe)), events)
 	if e := (*result.Failure)(nil); errors.As(err, &e) && ctx.Err() == nil {
 		// A guest that is crashed by a damaged filesystem is a finding, too.
 		if line := labguest.PanicLine(e.Console); line != "" {
-			one.reason = "the kernel: " + line
+			one.Reason = "the kernel: " + line
 			return wire.Done{Outcome: result.Done}, nil
 		}
 	}
 	if err == nil && done.Outcome == result.SubjectFailed {
-		one.reason = done.Phase + ": " + done.Reason
+		one.Reason = done.Phase + ": " + done.Reason
 		done = wire.Done{Outcome: result.Done}
 	}
 	return done, err

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,6 +80,56 @@ func done(outcome result.Outcome, reason string) func() (wire.Done, error) {
 // card is storage under test.
 var card = media.Storage{Kind: media.KindSim, Size: 1 << 30}
 
+// An order that was interrupted goes on where it stopped, and its figures are those of one that was not.
+func TestResumedCuts(t *testing.T) {
+	order := machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 5, Seed: 7, Keep: filepath.Join(t.TempDir(), "round-1")}
+	run := func(order machine.Cut, fails int) (made int, figures string, err error) { // the answer number fails is an error
+		t.Helper()
+		var n atomic.Int32
+		l := &lab{write: done(result.Done, ""), verify: func() (wire.Done, error) {
+			if int(n.Add(1)) == fails {
+				return wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "it died"}
+			}
+			return wire.Done{Outcome: result.SubjectFailed, Phase: "p", Reason: "invalid argument"}, nil
+		}}
+		_, err = Run(t.Context(), order, card, l.fresh, machine.Events{Figures: func(f wire.Figures) { figures = fmt.Sprintf("%+v", f) }})
+		return len(l.cuts), figures, err
+	}
+	whole := order
+	whole.Keep = filepath.Join(t.TempDir(), "round-1")
+	_, want, err := run(whole, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, err := run(order, 3)
+	if err == nil || before < 3 {
+		t.Fatalf("%d cuts before %v", before, err)
+	}
+	// What is torn is made again.
+	journals, _ := filepath.Glob(filepath.Join(order.Keep, "*.jsonl"))
+	text, err := os.ReadFile(journals[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := strings.Count(string(text), `"Cut"`)
+	if err := os.WriteFile(journals[0], append(text, `{"Order": "ext4`...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// Another order has nothing to do with it.
+	other := order
+	other.Seed++
+	if _, _, err := run(other, 1); err == nil {
+		t.Fatal("the other order ended")
+	}
+	after, got, err := run(order, 0)
+	if got = strings.ReplaceAll(got, order.Keep, whole.Keep); err != nil || got != want || kept == 0 || after != order.Repeats-kept {
+		t.Errorf("%d cuts after %d were kept: %v\n%s\n%s", after, kept, err, got, want)
+	}
+	if _, err := os.Stat(order.Keep); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the journal is still there: %v", err)
+	}
+}
+
 func TestRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		write, verify func() (wire.Done, error)
@@ -85,7 +138,7 @@ func TestRun(t *testing.T) {
 		said          string // in the reason, the error or the notes
 	}{
 		"kept":         {done(result.Done, ""), done(result.Done, ""), result.Done, 0, ""},
-		"unmountable":  {done(result.Done, ""), done(result.SubjectFailed, "invalid argument"), result.Done, 5, "p: invalid argument; kept: /e/cut-ext4--o-nobarrier-3"},
+		"unmountable":  {done(result.Done, ""), done(result.SubjectFailed, "invalid argument"), result.Done, 5, "p: invalid argument; kept: KEEP/cut-ext4--o-nobarrier-3"},
 		"panic":        {done(result.Done, ""), done(result.LabFailed, "[ 1.0] Kernel panic - not syncing"), result.Done, 5, "the kernel: Kernel panic - not syncing"},
 		"lab":          {done(result.Done, ""), done(result.LabFailed, "nothing"), "", 0, "it died"},
 		"before a cut": {done(result.SubjectFailed, "no space"), nil, result.SubjectFailed, 0, "phase p before a cut: no space"},
@@ -93,7 +146,8 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := &lab{write: c.write, verify: c.verify}
 			lost, said := 0.0, ""
-			order := machine.Cut{Candidate: parsed.Candidate("ext4 -o nobarrier"), Repeats: 5, Seed: 7, Keep: "/e"}
+			keep := filepath.Join(t.TempDir(), "e")
+			order := machine.Cut{Candidate: parsed.Candidate("ext4 -o nobarrier"), Repeats: 5, Seed: 7, Keep: keep}
 			d, err := Run(t.Context(), order, card, l.fresh, machine.Events{Figures: func(f wire.Figures) {
 				for _, m := range f.Measurements {
 					if m.Metric == result.CutsWithLoss {
@@ -107,7 +161,7 @@ func TestRun(t *testing.T) {
 			if err != nil {
 				said = err.Error()
 			}
-			if (err != nil) != (c.outcome == "") || d.Outcome != c.outcome || lost != c.lost || !strings.Contains(d.Reason+said, c.said) {
+			if (err != nil) != (c.outcome == "") || d.Outcome != c.outcome || lost != c.lost || !strings.Contains(strings.ReplaceAll(d.Reason+said, keep, "KEEP"), c.said) {
 				t.Errorf("%+v, %v; %v cuts with losses: %s", d, err, lost, said)
 			}
 			if l.open != 0 {

@@ -23,7 +23,7 @@ const (
 )
 
 // figure is one of the verification after the cut.
-func (o *oneCut) figure(phase, metric string) float64 { return o.figures[phase+" "+metric] }
+func (o *oneCut) figure(phase, metric string) float64 { return o.Figures[phase+" "+metric] }
 
 // lost reports whether a promise was broken.
 func (o *oneCut) lost() bool {
@@ -32,7 +32,7 @@ func (o *oneCut) lost() bool {
 			return true
 		}
 	}
-	return o.reason != ""
+	return o.Reason != ""
 }
 
 // tally adds up cuts.
@@ -54,12 +54,12 @@ func (t *tally) add(o oneCut) {
 		t.files, t.said = map[string]float64{}, map[string]int{}
 	}
 	t.done++
-	t.ops += o.safe
-	if o.mounted {
+	t.ops += o.Safe
+	if o.Mounted {
 		t.mounted++
 		t.mount = append(t.mount, o.figure(phaseMount, result.Wall))
 	} else {
-		t.files[result.FilesMissing] += float64(workload.SyncedFiles(o.seed, t.space, o.safe))
+		t.files[result.FilesMissing] += float64(workload.SyncedFiles(o.Seed, t.space, o.Safe))
 	}
 	if wall := o.figure(phaseAttach, result.Wall); wall > 0 {
 		t.attach = append(t.attach, wall)
@@ -73,7 +73,7 @@ func (t *tally) add(o oneCut) {
 	if o.figure(phaseVerify, result.MountReadOnly) > 0 {
 		t.readOnly++
 	}
-	if o.merge > 0 {
+	if o.Merge > 0 {
 		t.merges++
 	}
 	t.listen(o)
@@ -91,20 +91,20 @@ var filesAfter = slices.Concat([]string{result.FilesWhole}, result.FilesLost, []
 
 // tell describes the losses of a cut.
 func (o *oneCut) tell() string {
-	text := fmt.Sprintf("cut %d, %.3f s after the first promise, %d operations promised: ", o.number, o.after, o.safe)
+	text := fmt.Sprintf("cut %d, %.3f s after the first promise, %d operations promised: ", o.Number, o.After, o.Safe)
 	var parts []string
-	if o.merge > 0 {
-		parts = append(parts, fmt.Sprintf("the cut interrupted a merge, and the storage lost %d KiB that it had been told to keep, whatever the filesystem (power.merge_loses of its model)", o.merge>>10))
+	if o.Merge > 0 {
+		parts = append(parts, fmt.Sprintf("the cut interrupted a merge, and the storage lost %d KiB that it had been told to keep, whatever the filesystem (power.merge_loses of its model)", o.Merge>>10))
 	}
-	if o.reason != "" {
-		parts = append(parts, o.reason)
+	if o.Reason != "" {
+		parts = append(parts, o.Reason)
 	}
-	for _, n := range o.notes {
+	for _, n := range o.Notes {
 		if n.Phase == phaseVerify && n.Level == result.Warning && !strings.HasPrefix(n.Text, workload.KernelSaid) {
 			parts = append(parts, n.Text)
 		}
 	}
-	return text + strings.Join(append(parts, o.kept), "; ")
+	return text + strings.Join(append(parts, o.Kept), "; ")
 }
 
 // numbers matches the parts of a message that differ from cut to cut.
@@ -113,7 +113,7 @@ var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
 // listen counts the kernel's messages during the verification of a cut.
 func (t *tally) listen(o oneCut) {
 	had := map[string]bool{}
-	for _, n := range o.notes {
+	for _, n := range o.Notes {
 		text, quoted := strings.CutPrefix(n.Text, workload.KernelSaid)
 		key := numbers.ReplaceAllString(text, "N")
 		if !quoted || had[key] {

@@ -9,9 +9,9 @@ import (
 
 // However many notes the verifying guest has, the note of its cut is short.
 func TestCutNoteIsShort(t *testing.T) {
-	one := oneCut{number: 1, reason: "x"}
+	one := oneCut{Number: 1, Reason: "x"}
 	for range 1000 {
-		one.notes = append(one.notes, result.Note{Phase: phaseVerify, Level: result.Warning, Text: strings.Repeat("y", 1000)})
+		one.Notes = append(one.Notes, result.Note{Phase: phaseVerify, Level: result.Warning, Text: strings.Repeat("y", 1000)})
 	}
 	var all tally
 	all.add(one)
@@ -24,9 +24,9 @@ func TestCutNoteIsShort(t *testing.T) {
 // filesystem's fault.
 func TestLossOfStorageIsTold(t *testing.T) {
 	var all tally
-	all.add(oneCut{number: 1, reason: "mount -t ext4: invalid argument", merge: 4 << 20})
-	all.add(oneCut{number: 2, merge: 4 << 20})
-	all.add(oneCut{number: 3, reason: "mount -t ext4: invalid argument"})
+	all.add(oneCut{Number: 1, Reason: "mount -t ext4: invalid argument", Merge: 4 << 20})
+	all.add(oneCut{Number: 2, Merge: 4 << 20})
+	all.add(oneCut{Number: 3, Reason: "mount -t ext4: invalid argument"})
 	f := all.figures()
 	for _, m := range f.Measurements {
 		if m.Metric == result.CutsOfMerges && m.Value != 2 {

@@ -288,6 +288,33 @@ func (c *Console) Restart() {
 	_, _ = c.hostEnd.WriteString("\r\n[    0.000000] Linux version 6.1.0 (a board's)\r\n[    0.000000] Memory: 64 MiB\r\n")
 }
 
+// Switch is a program that switches the board's power, with {action} for on and off.
+func (c *Console) Switch() []string {
+	c.t.Helper()
+	do, done := c.Board.path("do"), c.Board.path("done")
+	must.Do(c.t, unix.Mkfifo(do, 0o600))
+	must.Do(c.t, unix.Mkfifo(done, 0o600))
+	go func() {
+		for {
+			order, err := os.ReadFile(do)
+			switch strings.TrimSpace(string(order)) {
+			case "off":
+				c.Freeze()
+			case "on":
+				c.Thaw()
+				c.Restart()
+			default:
+				return
+			}
+			if err != nil || os.WriteFile(done, []byte("done\n"), 0o600) != nil {
+				return
+			}
+		}
+	}()
+	c.t.Cleanup(func() { _ = os.WriteFile(do, []byte("end\n"), 0o600) })
+	return []string{"sh", "-c", `echo $1 >"$2" && read -r x <"$3" && [ "$x" = done ]`, "sh", "{action}", do, done}
+}
+
 // Release ends the exclusive use of the host's port, as the kernel does when the last program closes it:
 // here it stays open.
 func (c *Console) Release() { _ = unix.IoctlSetInt(int(c.host.Fd()), unix.TIOCNXCL, 0) }
