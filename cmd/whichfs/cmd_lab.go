@@ -132,7 +132,7 @@ func (c *labBuildCmd) virtual(a *shell) error {
 		return err
 	}
 	a.note("checking that its clock is ours, and that a known run repeats its figures")
-	if err := usermode.New(usermode.Options{}).SelfTest(a.ctx, c.choice()); err != nil {
+	if err := usermode.New(usermode.Options{Progress: a.note}).SelfTest(a.ctx, c.choice()); err != nil {
 		return err
 	}
 	m := k.Manifest

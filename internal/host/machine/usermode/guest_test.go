@@ -212,14 +212,14 @@ func TestSelfTest(t *testing.T) {
 	if err := m.SelfTest(t.Context(), kernels.Choice{}); err != nil {
 		t.Error(err)
 	}
-	got, err := m.knownRun(t.Context(), kernels.Choice{})
+	got, _, err := m.knownRun(t.Context(), kernels.Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *golden.Update {
 		golden.Check(t, "../known.txt", got)
 	}
-	again, err := m.knownRun(t.Context(), kernels.Choice{Series: "6.1"}) // the same kernel by its name
+	again, _, err := m.knownRun(t.Context(), kernels.Choice{Series: "6.1"}) // the same kernel by its name
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,10 +239,11 @@ func TestGuestFaults(t *testing.T) {
 		{"garbage@figures", "the guest is up", "nonsense"},
 		{"hang@figures", "the guest is up", "said nothing"},
 		{"kill", "the guest is up", "killed"},
+		{"kill a program", "Attempted to kill init", "Kernel panic"},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
 			o := Options{Append: []string{"whichfs.fault=" + c.fault}}
-			kill := c.fault == "kill"
+			kill := strings.HasPrefix(c.fault, "kill")
 			if kill {
 				o.Append = []string{"whichfs.fault=hang@figures"}
 			}
@@ -253,8 +254,13 @@ func TestGuestFaults(t *testing.T) {
 			own := s.(*Session).guest
 			family := descendants(t, own.process.Pid())
 			_, err := s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: short}, machine.Events{Phase: func(string) {
-				if kill {
+				switch c.fault {
+				case "kill":
 					_ = unix.Kill(own.process.Pid(), unix.SIGKILL)
+				case "kill a program":
+					for _, pid := range family {
+						_ = unix.Kill(pid, unix.SIGKILL)
+					}
 				}
 			}})
 			machinetest.LabFailure(t, err, c.reason, c.console)
@@ -290,20 +296,9 @@ func TestSpins(t *testing.T) {
 // descendants are the processes of a guest: those that its kernel runs.
 func descendants(t *testing.T, pid int) []int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []int
-	for _, word := range strings.Fields(string(text)) {
-		n, err := strconv.Atoi(word)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, n)
-	}
-	if len(all) == 0 {
-		t.Fatal("the guest has no processes")
+	all, err := processes(pid)
+	if err != nil || len(all) == 0 {
+		t.Fatalf("the guest's processes: %v, %v", all, err)
 	}
 	return all
 }
@@ -456,4 +451,44 @@ func foreign() string {
 		}
 	}
 	return "none"
+}
+
+// Programs in a guest behave as on this host, where the same test runs.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	theLab(t, Options{})
+	program := labtest.Program(t, "whichfs/internal/target/agent/pid1")
+	st, err := os.Stat(program)
+	must.Do(t, err)
+	m := theLab(t, Options{})
+	script := fmt.Sprintf("head -c %d /dev/$(basename $(dirname $(grep -lx data0 /sys/block/*/serial))) > /tmp/t; chmod +x /tmp/t; /tmp/t -test.run TestProgramsBehave", st.Size())
+	spec := machine.Spec{Storage: "sim:free,64M", Virtual: true, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
+	if out := machinetest.Script(t, m, spec, script); !strings.Contains(out, "PASS") || strings.Contains(out, "FAIL") {
+		t.Error(out)
+	}
+}
+
+// A guest's programs are isolated by seccomp, or by ptrace where the kernel is told to, and it is of no
+// consequence for any figure.
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	data := machinetest.Data(t)
+	agent := labtest.Counting(t)
+	for _, p := range []*processor.Profile{nil, parse(t, "600MIPS")} {
+		var first result.Trial
+		for way, more := range map[string][]string{bySeccomp: nil, byPtrace: {"seccomp=off"}} {
+			s := begin(t, New(Options{Agent: agent, Handshake: wait.Patience, Append: more}),
+				machine.Spec{Storage: "sim:sd-basic,256M", Data: data, Seed: 7, Processor: p})
+			if got, err := s.(*Session).guest.isolation(); err != nil || got != way {
+				t.Errorf("%v: %s, %v, want %s", more, got, err, way)
+			}
+			done := trial(t, s, "btrfs", short)
+			if first.Candidate == "" {
+				first = done
+			}
+			if a, b := result.Digest([]result.Trial{first}), result.Digest([]result.Trial{done}); a != b {
+				t.Errorf("%s, then %s:\n%s", a, b, difference(first, done))
+			}
+		}
+	}
 }

@@ -22,7 +22,7 @@ import (
 // SelfTest checks a kernel that was just built: its clock is ours, programs keep their vector
 // registers, and a known run gives the known figures, which are those of every machine. Mirrors keep
 // only the newest source of most series: no figures of them are known, and the run must give the same
-// ones twice.
+// ones twice. The progress has a line that says how programs are kept from the host.
 func (m *Machine) SelfTest(ctx context.Context, kernel virtual.Choice) error {
 	h, err := m.host(ctx, kernel)
 	if err != nil {
@@ -31,12 +31,15 @@ func (m *Machine) SelfTest(ctx context.Context, kernel virtual.Choice) error {
 	if err := h.vectors(ctx); err != nil {
 		return &result.Failure{Outcome: result.LabFailed, Reason: "the virtual lab's kernel fails its self-test", Err: err, Hint: "whichfs lab build --virtual --force"}
 	}
-	got, err := m.knownRun(ctx, kernel)
+	got, way, err := m.knownRun(ctx, kernel)
 	if err != nil {
 		return err
 	}
+	if m.o.Progress != nil {
+		m.o.Progress(aboutIsolation[way])
+	}
 	if k := h.kernel.Manifest; kernel.Counting || k.Series != virtual.Default || k.Wanted != "" {
-		again, err := m.knownRun(ctx, kernel)
+		again, _, err := m.knownRun(ctx, kernel)
 		if err == nil && again != got {
 			err = result.Fail(result.LabFailed, "", "a run with the virtual lab's kernel does not repeat: it measured\n%sand then\n%s", got, again)
 		}
@@ -72,28 +75,31 @@ func (h *host) vectors(ctx context.Context) error {
 //go:embed known.txt
 var known string
 
-// knownRun measures a small run on a simulated card.
-func (m *Machine) knownRun(ctx context.Context, kernel virtual.Choice) (string, error) {
+// knownRun measures a small run on a simulated card, and says how the guest's programs are isolated.
+func (m *Machine) knownRun(ctx context.Context, kernel virtual.Choice) (figures, way string, err error) {
 	spec := machine.Spec{
 		Storage: "sim:sd-basic,256M", Seed: 1, Virtual: true, Kernel: kernel.Series, Data: []scenario.Data{dataset.Stream("stream", 8<<20, 1)},
 	}
 	if kernel.Counting {
 		p, err := processor.Parse("600MIPS")
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		spec.Processor = &p
 	}
 	s, err := m.Start(ctx, spec)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer s.Close() //nolint:errcheck // it is discarded
+	if way, err = s.(*Session).guest.isolation(); err != nil {
+		return "", "", &result.Failure{Outcome: result.LabFailed, Reason: "the virtual lab's kernel does not isolate its programs", Err: err, Hint: "whichfs lab build --virtual --force"}
+	}
 	var text strings.Builder
 	for _, name := range []string{"ext4", "btrfs", "f2fs"} {
 		c, err := filesystem.Parse(name)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		work := scenario.Scenario{
 			{Work: "mkfs", Phase: "mkfs"},
@@ -111,13 +117,13 @@ func (m *Machine) knownRun(ctx context.Context, kernel virtual.Choice) (string, 
 			}
 		}})
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		if done.Outcome != result.Done {
-			return "", result.Fail(result.LabFailed, done.Hint, "the known run: %s ended in %s: %s", name, done.Phase, done.Reason)
+			return "", "", result.Fail(result.LabFailed, done.Hint, "the known run: %s ended in %s: %s", name, done.Phase, done.Reason)
 		}
 	}
-	return text.String(), nil
+	return text.String(), way, nil
 }
 
 // differing are the lines of the known run that differ from those expected by more than the slack of
