@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/term"
-
 	"whichfs/internal/app"
 	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report"
@@ -21,7 +19,7 @@ import (
 
 type reportCmd struct {
 	RunID   string `complete:"run" arg:"" name:"run" optional:"" help:"The run, or the start of its name (default: the latest, with its whole series if it has one)."`
-	Summary bool   `help:"Show only the answer, in a few lines."`
+	Summary bool   `xor:"extent" help:"Show only the answer, in a few lines."`
 	Series  bool   `help:"Report all runs of the run's series together."`
 
 	outputs `group:"Output"`
@@ -62,9 +60,23 @@ type extent int
 
 const (
 	inFull extent = iota + 1
+	atAGlance
 	inShort
 	nothing
 )
+
+// write writes a report to that extent, with a writer of the whole and of its summary, and one of a single screen.
+func (e extent) write(whole, glance func(report.TextOptions) error, o report.TextOptions) error {
+	switch e {
+	case nothing:
+		return nil
+	case atAGlance:
+		return glance(o)
+	case inShort, inFull:
+	}
+	o.Summary = e == inShort
+	return whole(o)
+}
 
 // present reports a run. Its status says whether there are any figures.
 func (a *shell) present(st *store.Store, id string, out outputs, summary bool) error {
@@ -116,12 +128,10 @@ func (a *shell) reportRun(st *store.Store, id string, out outputs, shown extent)
 	if err := a.writeArtifacts(st, trials, out.Artifacts); err != nil {
 		return exitLab, err
 	}
-	if shown != nothing {
-		o := a.textOptions()
-		o.Summary = shown == inShort
-		if err := report.Text(a.stdout, v, o); err != nil {
-			return exitLab, err
-		}
+	if err := shown.write(
+		func(o report.TextOptions) error { return report.Text(a.stdout, v, o) },
+		func(o report.TextOptions) error { return report.Glance(a.stdout, v, o) }, a.textOptions()); err != nil {
+		return exitLab, err
 	}
 	for _, f := range report.All {
 		path := out.files()[f.Name]
@@ -133,18 +143,6 @@ func (a *shell) reportRun(st *store.Store, id string, out outputs, shown extent)
 		}
 	}
 	return amount(v), nil
-}
-
-// textOptions are those of the user's terminal, or plain if there is none.
-func (a *shell) textOptions() report.TextOptions {
-	o := report.TextOptions{Width: 100, ASCII: os.Getenv("TERM") == "dumb"}
-	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			o.Width = w
-		}
-		o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	}
-	return o
 }
 
 // amount is the exit status for a verdict.

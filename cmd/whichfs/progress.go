@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"whichfs/internal/app"
 	"whichfs/internal/filesystem"
@@ -29,7 +26,7 @@ type progress interface {
 }
 
 func newProgress(a *shell, run result.Run, p plan.Plan, before app.Durations) progress {
-	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+	if _, ok := a.redraws(); ok {
 		return newLive(a, run, p, before)
 	}
 	return &plain{a: a, pace: newPace(p, before)}

@@ -47,12 +47,10 @@ func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, sh
 		}
 	}
 	v := verdict.Series(runs[0].Series, all, s)
-	if shown != nothing {
-		o := a.textOptions()
-		o.Summary = shown == inShort
-		if err := report.SeriesText(a.stdout, v, o); err != nil {
-			return exitLab, err
-		}
+	if err := shown.write(
+		func(o report.TextOptions) error { return report.SeriesText(a.stdout, v, o) },
+		func(o report.TextOptions) error { return report.SeriesGlance(a.stdout, v, o) }, a.textOptions()); err != nil {
+		return exitLab, err
 	}
 	for _, f := range report.All {
 		path := out.files()[f.Name]

@@ -85,7 +85,7 @@ func (d *data) further(sc *score) *Further {
 	if most == 0 || command == "" {
 		return nil
 	}
-	return &Further{Text: fmt.Sprintf("About %s would answer better.", d.rounds(most)), Command: command}
+	return &Further{Text: fmt.Sprintf("About %s would settle it.", d.rounds(most)), Command: command}
 }
 
 // mostFurther is how many more rounds a short further run has at most.
@@ -102,8 +102,11 @@ func (d *data) rounds(n int) string {
 	if had == 0 || run.Verdict.Trials.Active <= 0 {
 		return text
 	}
-	each := run.Verdict.Trials.Active / float64(had)
-	return text + " (" + units.Rough(time.Duration(each*float64(n)*float64(time.Second))) + " of running)"
+	takes := time.Duration(run.Verdict.Trials.Active / float64(had) * float64(n) * float64(time.Second))
+	if takes < time.Second {
+		return text
+	}
+	return text + " (" + units.Rough(takes) + " of running)"
 }
 
 // resume is the command that adds rounds; "" if it would take several runs.

@@ -273,7 +273,7 @@ func TestFurtherRun(t *testing.T) {
 			most = max(most, n)
 		}
 	}
-	want := Further{Text: fmt.Sprintf("About %d more rounds (%d min of running) would answer better.", most, 2*most), Command: fmt.Sprintf("whichfs resume R --rounds %d", 3+most)}
+	want := Further{Text: fmt.Sprintf("About %d more rounds (%d min of running) would settle it.", most, 2*most), Command: fmt.Sprintf("whichfs resume R --rounds %d", 3+most)}
 	if *o.Further != want {
 		t.Errorf("%+v, want %+v", *o.Further, want)
 	}
