@@ -34,7 +34,7 @@ func (c *reportCmd) Run(a *shell) error {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // read only
-	if c.Summary && c.outputs.files().toStdout() {
+	if f := c.outputs.files(); c.Summary && f.toStdout() && f["json"] != "-" {
 		return result.Refuse("leave --summary out, or name a file instead of -", "only one thing can go to standard output")
 	}
 	run, err := st.Run(cmp.Or(c.RunID, "last"))
@@ -65,14 +65,14 @@ const (
 	nothing
 )
 
-// write writes a report to that extent, with a writer of the whole and of its summary, and one of a single screen.
-func (e extent) write(whole, glance func(report.TextOptions) error, o report.TextOptions) error {
-	switch e {
-	case nothing:
+// write writes a report to that extent, with a writer of the whole and of its summary, and one of a single screen,
+// unless another output goes to standard output.
+func (e extent) write(out outputs, whole, glance func(report.TextOptions) error, o report.TextOptions) error {
+	switch {
+	case e == nothing || out.files().toStdout():
 		return nil
-	case atAGlance:
+	case e == atAGlance:
 		return glance(o)
-	case inShort, inFull:
 	}
 	o.Summary = e == inShort
 	return whole(o)
@@ -128,7 +128,7 @@ func (a *shell) reportRun(st *store.Store, id string, out outputs, shown extent)
 	if err := a.writeArtifacts(st, trials, out.Artifacts); err != nil {
 		return exitLab, err
 	}
-	if err := shown.write(
+	if err := shown.write(out,
 		func(o report.TextOptions) error { return report.Text(a.stdout, v, o) },
 		func(o report.TextOptions) error { return report.Glance(a.stdout, v, o) }, a.textOptions()); err != nil {
 		return exitLab, err
@@ -138,7 +138,11 @@ func (a *shell) reportRun(st *store.Store, id string, out outputs, shown extent)
 		if path == "" {
 			continue
 		}
-		if err := a.writeReport(f, path, v, trials); err != nil {
+		write := func(w io.Writer) error { return f.Write(w, v, trials) }
+		if shown == inShort && f.Short != nil {
+			write = func(w io.Writer) error { return f.Short(w, []verdict.Verdict{v}) }
+		}
+		if err := a.writeFile(path, write); err != nil {
 			return exitLab, err
 		}
 	}

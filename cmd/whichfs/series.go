@@ -47,7 +47,7 @@ func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, sh
 		}
 	}
 	v := verdict.Series(runs[0].Series, all, s)
-	if err := shown.write(
+	if err := shown.write(out,
 		func(o report.TextOptions) error { return report.SeriesText(a.stdout, v, o) },
 		func(o report.TextOptions) error { return report.SeriesGlance(a.stdout, v, o) }, a.textOptions()); err != nil {
 		return exitLab, err
@@ -57,7 +57,11 @@ func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, sh
 		if path == "" || f.Series == nil {
 			continue
 		}
-		if err := a.writeFile(path, func(w io.Writer) error { return f.Series(w, v) }); err != nil {
+		write := func(w io.Writer) error { return f.Series(w, v) }
+		if shown == inShort && f.Short != nil {
+			write = func(w io.Writer) error { return f.Short(w, all) }
+		}
+		if err := a.writeFile(path, write); err != nil {
 			return exitLab, err
 		}
 	}

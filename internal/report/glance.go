@@ -19,7 +19,7 @@ const screenful = 40
 type glance struct{ ranks, reasons, notes int }
 
 // glances, from the most to the least.
-var glances = []glance{{12, 3, 2}, {8, 3, 2}, {6, 3, 1}, {5, 3, 1}, {5, 2, 1}, {4, 2, 1}, {4, 1, 1}, {3, 1, 1}, {3, 1, 0}, {2, 1, 0}, {2, 0, 0}}
+var glances = []glance{{12, 3, 2}, {8, 3, 2}, {6, 3, 1}, {5, 3, 1}, {4, 3, 1}, {4, 3, 0}, {3, 3, 0}, {3, 2, 0}, {3, 1, 0}, {2, 1, 0}, {2, 0, 0}}
 
 // Glance writes the report on one screen: the answer, the order, what is not settled and what would settle it, and
 // where the rest is.
@@ -77,7 +77,11 @@ func glanceRest(command string) doc.Block {
 // glanceAnswers are those of every use, or of what the run is about instead.
 func glanceAnswers(v verdict.Verdict, g glance) (body []doc.Block) {
 	legend := false
-	for _, u := range v.Uses {
+	for i, u := range v.Uses {
+		reasons := u.Reasons[:min(g.reasons, len(u.Reasons))]
+		if i > 0 { // the further uses have less room
+			reasons = reasons[:min(1, len(reasons))]
+		}
 		part := doc.Part{Title: u.Name, State: settledState(u.Settled), Body: []doc.Block{doc.Para{Role: doc.Answer, Text: u.Answer}}}
 		if len(u.Ranks) == 0 {
 			part.State = nil
@@ -90,7 +94,7 @@ func glanceAnswers(v verdict.Verdict, g glance) (body []doc.Block) {
 		if command := settlingCommand(v, u); command != "" {
 			list = append(list, doc.Item{Mark: "?", Tone: doc.Warn, Text: "what would settle it:", Command: command})
 		}
-		for _, text := range u.Reasons[:min(g.reasons, len(u.Reasons))] {
+		for _, text := range reasons {
 			list = append(list, doc.Item{Mark: "·", Text: text})
 		}
 		part.Body = append(part.Body, doc.Items{List: list})
@@ -166,7 +170,7 @@ func glanceNotes(v verdict.Verdict, g glance) (list []doc.Item) {
 		warn(text)
 	}
 	if more := len(v.Warnings) - g.notes; more > 0 {
-		warn(units.Count(more, "more note") + " in the whole report")
+		warn(units.Count(more, map[bool]string{true: "more note", false: "note"}[g.notes > 0]) + " in the whole report")
 	}
 	return list
 }
