@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -36,6 +37,10 @@ func TestExample(t *testing.T) {
 	texts := documents(t)
 	if !strings.Contains(texts["README.md"], "`"+string(digest[1])+"`") {
 		t.Errorf("README.md does not have the digest %s", digest[1])
+	}
+	picture, err := os.ReadFile("../../docs/terminal.svg")
+	if err != nil || !strings.Contains(string(picture), ">"+string(digest[1])+"<") {
+		t.Errorf("docs/terminal.svg does not have the digest %s (%v): scripts/recording draws it", digest[1], err)
 	}
 	dated := regexp.MustCompile(`^(run|began) |^ +→ whichfs re`)
 	blocks := block.FindAllStringSubmatch(texts["example.md"], -1)

@@ -47,7 +47,7 @@ func TestRunnableBlocks(t *testing.T) {
 			}
 		}
 	}
-	if ran < 15 {
+	if ran < 12 {
 		t.Errorf("%d commands ran", ran)
 	}
 }
