@@ -94,7 +94,7 @@ func draw(screen *vt.Emulator, title string) string {
 	w, h := float64(screen.Width())*wide+2*margin, float64(last+1)*high+2*margin
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">
 <rect width="100%%" height="100%%" rx="6" fill="%s"/>
-<g font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="14" fill="%s" xml:space="preserve">
+<g font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="14" fill="%s">
 %s</g>
 </svg>
 `, w, h, html.EscapeString("A terminal after "+title), background, foreground, b.String())
@@ -114,6 +114,9 @@ func drawLine(screen *vt.Emulator, y int) (line string, filled bool) {
 		for x < screen.Width() {
 			cell = screen.CellAt(x, y)
 			if cell == nil || cell.Content == "" || !cell.Style.Equal(&style) {
+				break
+			}
+			if strings.HasSuffix(text.String(), " ") && cell.Content == " " { // browsers draw several as one
 				break
 			}
 			text.WriteString(cell.Content)
