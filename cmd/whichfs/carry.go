@@ -9,7 +9,10 @@ import (
 
 // carry carries out the runs of a job one after another and reports.
 func (a *shell) carry(j *app.Job, out outputs) error {
-	shown := inFull
+	shown := atAGlance
+	if out.All {
+		shown = inFull
+	}
 	if out.files().toStdout() {
 		shown = nothing // it would mix with the figures
 	}

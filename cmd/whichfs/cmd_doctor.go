@@ -35,7 +35,8 @@ type finding struct {
 
 func (doctorCmd) Run(a *shell) error {
 	fmt.Fprintln(a.stdout, "The lab (guests, no root needed)")
-	labOK := a.show(labFindings(a))
+	needs := labNeeds()
+	labOK := a.show(append(needs, kvmFinding(a)))
 	fmt.Fprintln(a.stdout, "\nThe virtual lab (a kernel that runs as a program; no root needed)")
 	a.show(virtualFindings())
 	fmt.Fprintln(a.stdout, "\nKernels that you have the source of (whichfs lab build --kernel-source)")
@@ -59,9 +60,47 @@ func (doctorCmd) Run(a *shell) error {
 		fmt.Fprintln(a.stdout, strings.Join(leftFindings(left), "\n"))
 	}
 	if !labOK {
+		fmt.Fprintln(a.stdout, "\nNot ready. This makes it so: "+remedy(needs))
 		return &problem{code: exitUnsupported}
 	}
+	fmt.Fprintln(a.stdout, "\nReady: whichfs run bootlin-2023 measures in the lab.")
 	return nil
+}
+
+// remedy is the one command that installs and builds what findings lack; "" if that is nothing.
+func remedy(findings []finding) string {
+	debs, other := lacking(findings)
+	if len(debs) > 0 {
+		other = slices.Insert(other, 0, install(debs))
+	}
+	return strings.Join(other, " && ")
+}
+
+// lacking are the packages and the other remedies of what findings lack, each once.
+func lacking(findings []finding) (debs, other []string) {
+	for _, f := range findings {
+		if f.ok {
+			continue
+		}
+		for _, d := range f.debs {
+			if !slices.Contains(debs, d) {
+				debs = append(debs, d)
+			}
+		}
+		if f.other != "" && !slices.Contains(other, f.other) {
+			other = append(other, f.other)
+		}
+	}
+	return debs, other
+}
+
+// install is the command that installs packages.
+func install(debs []string) string {
+	sudo := ""
+	if os.Geteuid() != 0 {
+		sudo = "sudo "
+	}
+	return sudo + "apt-get install --no-install-recommends " + strings.Join(debs, " ")
 }
 
 // boardFindings lists what boards are reached with, and the agents that can be sent to them.
@@ -97,31 +136,17 @@ func loadFindings(busy float64) []string {
 
 // show prints findings and the one command that installs what is missing.
 func (a *shell) show(findings []finding) bool {
-	var debs, other []string
 	ok := true
-	seen := map[string]bool{}
 	for _, f := range findings {
 		mark := "ok     "
 		if !f.ok {
 			mark, ok = "missing", false
-			for _, d := range f.debs {
-				if !seen[d] {
-					seen[d] = true
-					debs = append(debs, d)
-				}
-			}
-			if f.other != "" && !slices.Contains(other, f.other) {
-				other = append(other, f.other)
-			}
 		}
 		fmt.Fprintf(a.stdout, "  %s  %-22s %s\n", mark, f.name, f.note)
 	}
+	debs, other := lacking(findings)
 	if len(debs) > 0 {
-		sudo := ""
-		if os.Geteuid() != 0 {
-			sudo = "sudo "
-		}
-		fmt.Fprintf(a.stdout, "  → %sapt-get install --no-install-recommends %s\n", sudo, strings.Join(debs, " "))
+		fmt.Fprintf(a.stdout, "  → %s\n", install(debs))
 	}
 	for _, o := range other {
 		fmt.Fprintf(a.stdout, "  → %s\n", o)
@@ -129,7 +154,8 @@ func (a *shell) show(findings []finding) bool {
 	return ok
 }
 
-func labFindings(a *shell) []finding {
+// labNeeds lists what a run in the lab needs.
+func labNeeds() []finding {
 	var out []finding
 	seen := map[string]bool{}
 	needs := lab.Requirements(lab.Native())
@@ -150,13 +176,17 @@ func labFindings(a *shell) []finding {
 	} else {
 		f.note = "without it: the first run builds it in half a minute and downloads about 300 MB"
 	}
-	out = append(out, f)
+	return append(out, f)
+}
+
+// kvmFinding says how fast guests are, for which it starts one.
+func kvmFinding(a *shell) finding {
 	ok, why := qemu.KVM(a.ctx)
-	f = finding{name: "KVM", ok: true, note: "works: guests run at this machine's speed"}
+	f := finding{name: "KVM", ok: true, note: "works: guests run at this machine's speed"}
 	if !ok {
 		f.note = "not used (" + why + "): guests are emulated, figures show order and ratio, not this machine's speed"
 	}
-	return append(out, f)
+	return f
 }
 
 func required(r lab.Requirement) finding {

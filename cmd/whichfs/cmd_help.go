@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"whichfs/docs"
 	"whichfs/internal/report/prose"
@@ -84,10 +83,8 @@ func listTopics(a *shell) error {
 // width is that of the terminal, at most what is easy to read, and 80 for a file.
 func (a *shell) width() int {
 	const longest = 100
-	if f, ok := a.stdout.(interface{ Fd() uintptr }); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			return min(w, longest)
-		}
+	if w, ok := terminalOf(a.stdout); ok {
+		return min(w, longest)
 	}
 	return 80
 }

@@ -14,7 +14,7 @@ import (
 )
 
 type recommendCmd struct {
-	Runs    []string `complete:"run" arg:"" name:"run" optional:"" help:"Runs to take the figures from (default: the latest)."`
+	Runs    []string `complete:"run" arg:"" name:"run" optional:"" help:"Runs to take the figures from (default: the latest that is finished)."`
 	Need    []string `complete:"need" help:"What a filesystem must provide or not exceed, such as power-loss-safe or max-boot=0.5s; help lists all." placeholder:"NEED,…"`
 	Weight  []string `complete:"weight" help:"How much each measure counts, such as write=3,boot=1 (whichfs list keys) (default: all measures of the study equally)." placeholder:"KEY=N,…"`
 	Profile string   `complete:"profile" help:"Use a named set of needs and weights (whichfs list profiles); --need and --weight add to it." placeholder:"NAME"`

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/term"
-
 	"whichfs/internal/app"
 	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report"
@@ -21,7 +19,7 @@ import (
 
 type reportCmd struct {
 	RunID   string `complete:"run" arg:"" name:"run" optional:"" help:"The run, or the start of its name (default: the latest, with its whole series if it has one)."`
-	Summary bool   `help:"Show only the answer, in a few lines."`
+	Summary bool   `xor:"extent" help:"Show only the answer, in a few lines."`
 	Series  bool   `help:"Report all runs of the run's series together."`
 
 	outputs `group:"Output"`
@@ -36,7 +34,7 @@ func (c *reportCmd) Run(a *shell) error {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // read only
-	if c.Summary && c.outputs.files().toStdout() {
+	if f := c.outputs.files(); c.Summary && f.toStdout() && f["json"] != "-" {
 		return result.Refuse("leave --summary out, or name a file instead of -", "only one thing can go to standard output")
 	}
 	run, err := st.Run(cmp.Or(c.RunID, "last"))
@@ -62,9 +60,23 @@ type extent int
 
 const (
 	inFull extent = iota + 1
+	atAGlance
 	inShort
 	nothing
 )
+
+// write writes a report to that extent, with a writer of the whole and of its summary, and one of a single screen,
+// unless another output goes to standard output.
+func (e extent) write(out outputs, whole, glance func(report.TextOptions) error, o report.TextOptions) error {
+	switch {
+	case e == nothing || out.files().toStdout():
+		return nil
+	case e == atAGlance:
+		return glance(o)
+	}
+	o.Summary = e == inShort
+	return whole(o)
+}
 
 // present reports a run. Its status says whether there are any figures.
 func (a *shell) present(st *store.Store, id string, out outputs, summary bool) error {
@@ -116,35 +128,25 @@ func (a *shell) reportRun(st *store.Store, id string, out outputs, shown extent)
 	if err := a.writeArtifacts(st, trials, out.Artifacts); err != nil {
 		return exitLab, err
 	}
-	if shown != nothing {
-		o := a.textOptions()
-		o.Summary = shown == inShort
-		if err := report.Text(a.stdout, v, o); err != nil {
-			return exitLab, err
-		}
+	if err := shown.write(out,
+		func(o report.TextOptions) error { return report.Text(a.stdout, v, o) },
+		func(o report.TextOptions) error { return report.Glance(a.stdout, v, o) }, a.textOptions()); err != nil {
+		return exitLab, err
 	}
 	for _, f := range report.All {
 		path := out.files()[f.Name]
 		if path == "" {
 			continue
 		}
-		if err := a.writeReport(f, path, v, trials); err != nil {
+		write := func(w io.Writer) error { return f.Write(w, v, trials) }
+		if shown == inShort && f.Short != nil {
+			write = func(w io.Writer) error { return f.Short(w, []verdict.Verdict{v}) }
+		}
+		if err := a.writeFile(path, write); err != nil {
 			return exitLab, err
 		}
 	}
 	return amount(v), nil
-}
-
-// textOptions are those of the user's terminal, or plain if there is none.
-func (a *shell) textOptions() report.TextOptions {
-	o := report.TextOptions{Width: 100, ASCII: os.Getenv("TERM") == "dumb"}
-	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			o.Width = w
-		}
-		o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	}
-	return o
 }
 
 // amount is the exit status for a verdict.

@@ -10,7 +10,7 @@ import (
 
 // planned are the flags of a run and of a prediction.
 type planned struct {
-	Study string `complete:"study" arg:"" help:"A study (whichfs list studies), a plan file (.toml) or a fio job file (.fio)."`
+	Study string `complete:"study" arg:"" optional:"" help:"A study (whichfs list studies), a plan file (.toml) or a fio job file (.fio). In a terminal run asks for it."`
 
 	Quick  bool   `xor:"scale" help:"Small data and few repetitions, but every phase. The default."`
 	Claims string `complete:"all" xor:"scale" help:"Small data, and the candidates, storages and repetitions that the study's claims need." placeholder:"all"`
@@ -56,6 +56,9 @@ type runCmd struct {
 
 func (c *runCmd) Run(a *shell) error {
 	a.AgentPath = c.AgentPath
+	if err := c.question(a); err != nil {
+		return err
+	}
 	q := c.ask()
 	q.Permission.Destroy, q.Permission.Risk = c.Destroy, c.Risk
 	q.Machine, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
@@ -73,6 +76,9 @@ func processors(values []string) []string {
 
 // begin carries out a request and reports.
 func (c *planned) begin(a *shell, q app.Ask) error {
+	if c.Study == "" {
+		return result.Refuse("whichfs list studies; in a terminal, whichfs run asks", "expected \"<study>\"")
+	}
 	if c.Claims != "" && c.Claims != "all" {
 		return result.Refuse("use --claims all", "--claims: %q is not all", c.Claims)
 	}

@@ -60,7 +60,9 @@ func (c *storageServeCmd) Run(a *shell) error {
 		}
 	}()
 	a.note(fmt.Sprintf("serving %s (%s); to attach it:\n%s", c.Storage, lent.Model.Title, strings.Join(howToAttach(lent), "\n")))
-	if isTerminal(a.stderr) && isTerminal(a.stdin) {
+	_, screen := a.redraws()
+	_, keys := terminalOf(a.stdin)
+	if screen && keys {
 		err = show.screen(ctx, lent)
 	} else {
 		show.lines(ctx, lent, c.Every)

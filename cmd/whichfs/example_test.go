@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -16,13 +17,19 @@ import (
 func TestExample(t *testing.T) {
 	t.Parallel()
 	labtest.Virtual(t)
-	cmd := exec.Command(itself(), "--store", filepath.Join(t.TempDir(), "runs.db"), "run", "bootlin-2023", "--quick", "--clock", "virtual")
-	var errors strings.Builder
-	cmd.Stderr = &errors
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &errors)
+	db := filepath.Join(t.TempDir(), "runs.db")
+	print := func(args ...string) []byte {
+		t.Helper()
+		cmd := exec.Command(itself(), append([]string{"--store", db}, args...)...)
+		var errors strings.Builder
+		cmd.Stderr = &errors
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &errors)
+		}
+		return out
 	}
+	out := print("run", "bootlin-2023", "--quick", "--clock", "virtual")
 	digest := regexp.MustCompile(`(?m)^digest +([0-9a-f]{16})$`).FindSubmatch(out)
 	if digest == nil {
 		t.Fatalf("no digest:\n%s", out)
@@ -31,20 +38,26 @@ func TestExample(t *testing.T) {
 	if !strings.Contains(texts["README.md"], "`"+string(digest[1])+"`") {
 		t.Errorf("README.md does not have the digest %s", digest[1])
 	}
-	dated := regexp.MustCompile(`^(run|began) `)
-	printed := strings.Split(string(out), "\n")
-	shown := strings.Split(block.FindStringSubmatch(texts["example.md"])[2], "\n")
-	for _, line := range shown {
-		if line == "[…]" || dated.MatchString(line) {
-			continue
-		}
-		at := slices.Index(printed, line)
-		if at < 0 {
-			t.Fatalf("docs/example.md has a line that the run did not print there: %q\n%s", line, out)
-		}
-		printed = printed[at+1:]
+	picture, err := os.ReadFile("../../docs/terminal.svg")
+	if err != nil || !strings.Contains(string(picture), ">"+string(digest[1])+"<") {
+		t.Errorf("docs/terminal.svg does not have the digest %s (%v): scripts/recording draws it", digest[1], err)
 	}
-	if len(shown) < 80 {
-		t.Errorf("the example has %d lines", len(shown))
+	dated := regexp.MustCompile(`^(run|began) |^ +→ whichfs re`)
+	blocks := block.FindAllStringSubmatch(texts["example.md"], -1)
+	for i, text := range [][]byte{out, print("report", "--all")} {
+		printed, shown := strings.Split(string(text), "\n"), strings.Split(blocks[i][2], "\n")
+		for _, line := range shown {
+			if line == "[…]" || dated.MatchString(line) {
+				continue
+			}
+			at := slices.Index(printed, line)
+			if at < 0 {
+				t.Fatalf("docs/example.md has a line that the run did not print there: %q\n%s", line, text)
+			}
+			printed = printed[at+1:]
+		}
+		if least := []int{30, 80}[i]; len(shown) < least {
+			t.Errorf("the example has %d lines", len(shown))
+		}
 	}
 }

@@ -24,7 +24,9 @@ import (
 type cli struct {
 	Store string `help:"Result store (a SQLite file); $$WHICHFS_STORE, else below $$XDG_DATA_HOME." placeholder:"FILE"`
 	JSON  bool   `name:"json-errors" help:"Write errors as JSON."`
+	Plain bool   `help:"For screen readers and logs: sentences and simple tables, without bars, lines, colours and cursor movement." env:"WHICHFS_PLAIN"`
 
+	Start      startCmd      `cmd:"" default:"1" hidden:""`
 	Run        runCmd        `cmd:"" help:"Carry out a study or a plan file and report which filesystem is best."`
 	Predict    predictCmd    `cmd:"" help:"Predict what a study would measure on hardware that you describe: a processor and the model of a card."`
 	Resume     resumeCmd     `cmd:"" help:"Finish a run that was interrupted."`
@@ -84,7 +86,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "whichfs:", err)
 		return exitLab
 	}
-	if len(args) == 0 {
+	if _, ok := terminalOf(stdout); len(args) == 0 && !ok {
 		args = []string{"--help"}
 	}
 	k, err := parser.Parse(args)

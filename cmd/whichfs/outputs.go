@@ -22,6 +22,7 @@ type files map[string]string
 // report that has a help text has a flag.
 type outputs struct {
 	kong.Plugins        // the flags of the formats
+	All          bool   `xor:"extent" help:"Print the whole report, and not one screen of it."`
 	Artifacts    string `name:"artifacts" help:"Write the complete output of other programs (such as fio's json+) into DIR." placeholder:"DIR"`
 	Daily        string `name:"daily" help:"Bytes written per day, to estimate the life of simulated storage (default: 10G)." placeholder:"SIZE"`
 }
@@ -57,10 +58,12 @@ func (o outputs) extent(summary bool) extent {
 	switch {
 	case summary:
 		return inShort
+	case o.All:
+		return inFull
 	case o.Artifacts != "" || o.files().any():
 		return nothing
 	}
-	return inFull
+	return atAGlance
 }
 
 // check makes sure that outputs can be written before anything is measured.

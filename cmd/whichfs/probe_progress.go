@@ -3,12 +3,9 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"whichfs/internal/sys/units"
 	"whichfs/internal/wire"
@@ -34,11 +31,8 @@ type probeProgress struct {
 
 func newProbeProgress(a *shell) *probeProgress {
 	p := &probeProgress{a: a, began: time.Now(), over: make(chan struct{})}
-	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		p.width = 80
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			p.width = w
-		}
+	if width, ok := a.redraws(); ok {
+		p.width = width
 		p.ticker = time.NewTicker(time.Second)
 		go p.tick()
 	}

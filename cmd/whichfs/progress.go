@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"whichfs/internal/app"
 	"whichfs/internal/filesystem"
@@ -29,16 +26,10 @@ type progress interface {
 }
 
 func newProgress(a *shell, run result.Run, p plan.Plan, before app.Durations) progress {
-	if isTerminal(a.stderr) {
+	if _, ok := a.redraws(); ok {
 		return newLive(a, run, p, before)
 	}
 	return &plain{a: a, pace: newPace(p, before)}
-}
-
-// isTerminal reports whether a stream is a terminal on which lines can be redrawn.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
 // pace estimates the time left from the trials so far: it expects each candidate to take as long as

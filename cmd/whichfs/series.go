@@ -47,19 +47,21 @@ func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, sh
 		}
 	}
 	v := verdict.Series(runs[0].Series, all, s)
-	if shown != nothing {
-		o := a.textOptions()
-		o.Summary = shown == inShort
-		if err := report.SeriesText(a.stdout, v, o); err != nil {
-			return exitLab, err
-		}
+	if err := shown.write(out,
+		func(o report.TextOptions) error { return report.SeriesText(a.stdout, v, o) },
+		func(o report.TextOptions) error { return report.SeriesGlance(a.stdout, v, o) }, a.textOptions()); err != nil {
+		return exitLab, err
 	}
 	for _, f := range report.All {
 		path := out.files()[f.Name]
 		if path == "" || f.Series == nil {
 			continue
 		}
-		if err := a.writeFile(path, func(w io.Writer) error { return f.Series(w, v) }); err != nil {
+		write := func(w io.Writer) error { return f.Series(w, v) }
+		if shown == inShort && f.Short != nil {
+			write = func(w io.Writer) error { return f.Short(w, all) }
+		}
+		if err := a.writeFile(path, write); err != nil {
 			return exitLab, err
 		}
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"whichfs/internal/judge/recommend"
@@ -13,7 +14,7 @@ import (
 
 // Wish is what a user wants of a filesystem.
 type Wish struct {
-	Runs    []string // the sources of figures; none: the latest
+	Runs    []string // the sources of figures; none: the latest that is finished
 	Needs   []string // "power-loss-safe", "max-boot=0.5s"
 	Weights []string // "write=3"
 	Profile string   // needs and weights by a name
@@ -27,11 +28,23 @@ func (a *App) Recommend(w Wish) (recommend.Answer, error) {
 	if err != nil {
 		return recommend.Answer{}, err
 	}
-	runs, err := a.sources(w)
+	runs, newer, err := a.sources(w)
 	if err != nil {
 		return recommend.Answer{}, err
 	}
-	return recommend.Make(q, runs)
+	answer, err := recommend.Make(q, runs)
+	if err != nil {
+		return answer, err
+	}
+	path, err := a.StorePath()
+	for _, r := range newer {
+		text := fmt.Sprintf("Run %s is newer, but not finished, and does not count here: whichfs resume %s finishes it.", r.ID, r.ID)
+		if Held(path, r.ID) {
+			text = fmt.Sprintf("Run %s is newer, but still going, and does not count here: ask again when it ends.", r.ID)
+		}
+		answer.Warnings = append(answer.Warnings, text)
+	}
+	return answer, err
 }
 
 // question parses the wish. Needs and weights given beside a profile are added to it; a weight
@@ -67,78 +80,98 @@ func (w Wish) question() (recommend.Question, error) {
 	return q, nil
 }
 
-// sources loads the runs; none if nothing was measured yet.
-func (a *App) sources(w Wish) ([]verdict.Judged, error) {
+// sources loads the runs; none if nothing was measured yet. newer are runs that do not count because they are not
+// finished.
+func (a *App) sources(w Wish) (out []verdict.Judged, newer []result.Run, err error) {
 	st, err := a.ReadStore()
 	if errors.Is(err, store.ErrMissing) && len(w.Runs) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer st.Close() //nolint:errcheck // read only
-	runs, err := w.chosen(st)
+	runs, newer, err := w.chosen(st)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []verdict.Judged
 	for _, run := range runs {
 		one, err := judged(st, run)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		out = append(out, one)
 	}
-	return out, nil
+	return out, newer, nil
 }
 
-// chosen are the named runs, or else the latest run of speed with its series and the latest run of
-// faults; if a storage was named, only runs of speed on it.
-func (w Wish) chosen(st *store.Store) ([]result.Run, error) {
+// chosen are the named runs, or else the latest finished run of speed with the finished ones of its series, and
+// the latest finished run of faults; if a storage was named, only runs of speed on it.
+func (w Wish) chosen(st *store.Store) (chosen, newer []result.Run, err error) {
 	names := w.Runs
 	if len(names) == 0 {
-		all, err := st.Runs()
-		if err != nil {
-			return nil, err
-		}
-		all = slices.DeleteFunc(all, func(one store.Summary) bool { return ofTools(one.Run) }) // facts hold their answers
-		have := map[bool]bool{}
-		for _, one := range all {
-			faults := ofFaults(one.Run)
-			if one.Done > 0 && !have[faults] && (faults || w.on(one.Run)) {
-				have[faults] = true
-				names = append(names, one.Run.ID)
-			}
-		}
-		if len(names) == 0 && len(all) > 0 {
-			if w.Storage != "" {
-				return nil, result.Refuse("whichfs runs lists them", "no run on storage %s has figures", w.Storage)
-			}
-			return nil, result.Refuse("whichfs runs lists them", "no run has any figures yet")
+		if names, newer, err = w.latest(st); err != nil {
+			return nil, nil, err
 		}
 	}
-	var out []result.Run
 	for _, name := range names {
 		run, err := st.Run(name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		series := []result.Run{run}
 		if len(w.Runs) == 0 || w.Storage != "" {
 			if series, err = SeriesOf(st, run); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		for _, r := range series {
-			if (w.on(r) || ofFaults(r)) && !slices.ContainsFunc(out, func(have result.Run) bool { return have.ID == r.ID }) {
-				out = append(out, r)
+			switch {
+			case !w.on(r) && !ofFaults(r) || slices.ContainsFunc(chosen, func(have result.Run) bool { return have.ID == r.ID }):
+			case len(w.Runs) == 0 && r.State != result.Finished:
+				newer = append(newer, r)
+			default:
+				chosen = append(chosen, r)
 			}
 		}
 	}
-	if len(out) == 0 && len(names) > 0 {
-		return nil, result.Refuse("whichfs runs lists them", "none of these runs is on storage %s", w.Storage)
+	if len(chosen) == 0 && len(names) > 0 {
+		return nil, nil, result.Refuse("whichfs runs lists them", "none of these runs is on storage %s", w.Storage)
 	}
-	return out, nil
+	return chosen, newer, nil
+}
+
+// latest names the latest finished run of speed and that of faults. Those that are newer are not finished: the
+// first trials of a run say little about the rest.
+func (w Wish) latest(st *store.Store) (names []string, newer []result.Run, err error) {
+	all, err := st.Runs()
+	if err != nil {
+		return nil, nil, err
+	}
+	all = slices.DeleteFunc(all, func(one store.Summary) bool { return ofTools(one.Run) }) // facts hold their answers
+	have := map[bool]bool{}
+	for _, one := range all {
+		faults := ofFaults(one.Run)
+		switch {
+		case one.Done == 0 || have[faults] || !faults && !w.on(one.Run):
+		case one.Run.State != result.Finished:
+			newer = append(newer, one.Run)
+		default:
+			have[faults] = true
+			names = append(names, one.Run.ID)
+		}
+	}
+	switch {
+	case len(names) > 0 || len(all) == 0:
+	case len(newer) > 0:
+		id := newer[0].ID
+		return nil, nil, result.Refuse("whichfs resume "+id+" finishes it, whichfs recommend "+id+" answers from what it has", "no run that has figures is finished; the latest is %s", id)
+	case w.Storage != "":
+		return nil, nil, result.Refuse("whichfs runs lists them", "no run on storage %s has figures", w.Storage)
+	default:
+		return nil, nil, result.Refuse("whichfs runs lists them", "no run has any figures yet")
+	}
+	return names, newer, nil
 }
 
 // on reports whether a run is on the named storage, as the user wrote it or by the study's key.

@@ -11,7 +11,14 @@ import (
 
 // withoutSection lists the candidates without figures, and why.
 func withoutSection(v verdict.Verdict) doc.Section {
-	var list []doc.Item
+	list := withoutItems(v)
+	if len(list) == 0 {
+		return doc.Section{}
+	}
+	return doc.Section{ID: "without", Title: "Candidates without figures", Nav: "Without figures", Body: []doc.Block{doc.Items{List: list}}}
+}
+
+func withoutItems(v verdict.Verdict) (list []doc.Item) {
 	for _, c := range v.Candidates {
 		if c.Outcome == result.Done || c.Outcome == "" {
 			continue
@@ -22,10 +29,7 @@ func withoutSection(v verdict.Verdict) doc.Section {
 		}
 		list = append(list, item)
 	}
-	if len(list) == 0 {
-		return doc.Section{}
-	}
-	return doc.Section{ID: "without", Title: "Candidates without figures", Nav: "Without figures", Body: []doc.Block{doc.Items{List: list}}}
+	return list
 }
 
 // differsSection is what a reader must know about individual candidates.

@@ -153,6 +153,9 @@ func orderSection(o recommend.Order, id, title string) doc.Section {
 		s.State = settledState(o.Settled)
 	}
 	var missing []doc.Item
+	if f := o.Further; f != nil {
+		missing = append(missing, doc.Item{Mark: "?", Tone: doc.Warn, Text: f.Text, Command: f.Command})
+	}
 	for _, m := range o.Missing {
 		missing = append(missing, doc.Item{Mark: "!", Tone: doc.Warn, Text: m.Text, Command: m.Remedy})
 	}

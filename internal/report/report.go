@@ -23,18 +23,20 @@ type Format struct {
 	Write func(w io.Writer, v verdict.Verdict, trials []result.Trial) error
 	// Series renders a whole series; nil: the series is written run by run.
 	Series func(w io.Writer, v verdict.SeriesVerdict) error
+	// Short renders only the summary, of one run or of those of a series; nil: there is none.
+	Short func(w io.Writer, v []verdict.Verdict) error
 }
 
 // All lists the formats in the order of help texts.
 var All = []Format{
-	{"text", "txt", "", writeText, nil},
-	{"summary", "txt", "", writeSummary, nil},
-	{"html", "html", "Write the page to FILE.", writeHTML, writeSeriesHTML},
-	{"json", "json", "Write verdict and measurements as JSON to FILE; - is standard output.", writeJSON, SeriesJSON},
-	{"csv", "csv", "Write one row per measurement to FILE; - is standard output.", writeCSV, nil},
-	{"junit", "xml", "Write JUnit XML to FILE; - is standard output.", writeJUnit, nil},
-	{"bonnie", "csv", "Write Bonnie++ CSV, for bon_csv2html, to FILE; - is standard output.", writeBonnie, nil},
-	{"gobench", "bench", "Write Go benchmark format, for benchstat, to FILE; - is standard output.", writeGoBench, nil},
+	{"text", "txt", "", writeText, nil, nil},
+	{"summary", "txt", "", writeSummary, nil, nil},
+	{"html", "html", "Write the page to FILE.", writeHTML, writeSeriesHTML, nil},
+	{"json", "json", "Write verdict and measurements as JSON to FILE; - is standard output. With --summary: the answers alone (docs/summary.schema.json).", writeJSON, SeriesJSON, SummaryJSON},
+	{"csv", "csv", "Write one row per measurement to FILE; - is standard output.", writeCSV, nil, nil},
+	{"junit", "xml", "Write JUnit XML to FILE; - is standard output.", writeJUnit, nil, nil},
+	{"bonnie", "csv", "Write Bonnie++ CSV, for bon_csv2html, to FILE; - is standard output.", writeBonnie, nil, nil},
+	{"gobench", "bench", "Write Go benchmark format, for benchstat, to FILE; - is standard output.", writeGoBench, nil, nil},
 }
 
 // ByName finds a format.

@@ -10,7 +10,6 @@ import (
 // a few lines.
 func summarySection(v verdict.Verdict) doc.Section {
 	var list []doc.Item
-	line := func(lead, text string) { list = append(list, doc.Item{Lead: lead, Text: text}) }
 	if len(v.Uses) == 0 && v.Reliability == nil && len(abilityPhases(v)) == 0 {
 		list = append(list, doc.Item{Text: nothingCompared})
 	}
@@ -28,27 +27,37 @@ func summarySection(v verdict.Verdict) doc.Section {
 		}
 		list = append(list, item)
 	}
-	for _, k := range v.Kernels {
-		line(k.Name, "against "+k.Reference+": "+kernelAnswer(k))
-	}
-	for _, l := range growthLines(v) {
-		line(l[0], l[1])
-	}
-	if v.Settling != nil {
-		line("rounds", settledLine(v.Settling))
-	}
+	list = append(list, furtherAnswers(v)...)
 	if v.Reach != "" {
 		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: v.Reach})
 	}
 	if v.Load != nil && v.Load.Text != "" {
 		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: v.Load.Text})
 	}
+	return doc.Section{In: doc.Brief, Body: []doc.Block{doc.Items{List: append(list, countItems(v)...)}}}
+}
+
+// furtherAnswers are those besides the best candidate of each use.
+func furtherAnswers(v verdict.Verdict) (list []doc.Item) {
+	for _, k := range v.Kernels {
+		list = append(list, doc.Item{Lead: k.Name, Text: "against " + k.Reference + ": " + kernelAnswer(k)})
+	}
+	for _, l := range growthLines(v) {
+		list = append(list, doc.Item{Lead: l[0], Text: l[1]})
+	}
+	if v.Settling != nil {
+		list = append(list, doc.Item{Lead: "rounds", Text: settledLine(v.Settling)})
+	}
+	return list
+}
+
+// countItems say how many published figures, claims and trials there are, and what became of them.
+func countItems(v verdict.Verdict) (list []doc.Item) {
 	if v.Numbers != nil && v.Numbers.All.Cells > 0 {
-		line("published figures", v.Numbers.All.String())
+		list = append(list, doc.Item{Lead: "published figures", Text: v.Numbers.All.String()})
 	}
 	if len(v.Claims) > 0 {
-		line("claims", tally(v.Claims))
+		list = append(list, doc.Item{Lead: "claims", Text: tally(v.Claims)})
 	}
-	line("trials", trialCount(v.Trials))
-	return doc.Section{In: doc.Brief, Body: []doc.Block{doc.Items{List: list}}}
+	return append(list, doc.Item{Lead: "trials", Text: trialCount(v.Trials)})
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/units"
 )
 
 // Transient reports whether apt's messages indicate a passing problem of a
@@ -69,6 +71,46 @@ type follower struct {
 	progress func(string)
 	packages map[string]string
 	rest     string
+	begun    time.Time // of the packages' download
+	said     time.Time
+	bytes    float64
+	total    float64 // 0: unknown
+}
+
+// sayEvery is the time between two lines about a download.
+const sayEvery = 5 * time.Second
+
+// fetched counts a package of that size, and says now and then how far the download is.
+func (f *follower) fetched(size string) {
+	now := time.Now()
+	if f.begun.IsZero() {
+		f.begun, f.said = now, now
+	}
+	f.bytes += sizeOf(size)
+	if now.Sub(f.said) >= sayEvery {
+		f.said = now
+		f.progress(f.state(now.Sub(f.begun)))
+	}
+}
+
+// state is how far the download is after that time, and how long the rest takes at its speed so far.
+func (f *follower) state(since time.Duration) string {
+	text := fmt.Sprintf("%s, %s", units.Count(len(f.packages), "package"), units.Value(f.bytes, "B"))
+	if f.total >= f.bytes && f.bytes > 0 && f.total > 0 {
+		left := time.Duration((f.total - f.bytes) / f.bytes * float64(since))
+		return fmt.Sprintf("%s of %s fetched, about %s left", text, units.Value(f.total, "B"), units.Rough(left))
+	}
+	return text + " fetched"
+}
+
+// sizeOf is a size in bytes as apt prints it, "57.9 kB"; 0: it is none.
+func sizeOf(text string) float64 {
+	var n float64
+	var unit string
+	if _, err := fmt.Sscanf(strings.ReplaceAll(text, ",", ""), "%g %s", &n, &unit); err != nil {
+		return 0
+	}
+	return n * map[string]float64{"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
 }
 
 func (f *follower) Write(p []byte) (int, error) {
@@ -100,11 +142,10 @@ func (f *follower) line(line string) {
 			return // a package list, with progress on the same line
 		}
 		f.packages[words[4]] = words[6]
-		if len(f.packages)%25 == 0 {
-			f.progress(fmt.Sprintf("%d packages fetched", len(f.packages)))
-		}
+		f.fetched(strings.Trim(strings.Join(words[7:], " "), "[]"))
 	case strings.HasPrefix(line, "Need to get "):
 		size, _, _ := strings.Cut(strings.TrimPrefix(line, "Need to get "), " of archives")
+		f.total = sizeOf(size)
 		f.progress("fetching " + size + " of packages")
 	case strings.HasPrefix(line, "I: running apt-get update"):
 		f.progress(SaysIndex)

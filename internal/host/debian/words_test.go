@@ -3,6 +3,7 @@ package debian
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -60,6 +61,19 @@ func TestFollower(t *testing.T) {
 		if len(f.rest) > longestLine {
 			t.Errorf("%d bytes of a line are kept", len(f.rest))
 		}
+	}
+}
+
+// A download says how much has come, of how much, and how long the rest takes.
+func TestDownloadState(t *testing.T) {
+	f := &follower{progress: func(string) {}, packages: map[string]string{}}
+	_, _ = f.Write([]byte("Get:9 http://deb.debian.org/debian bookworm/main amd64 a amd64 1 [928 kB]\n"))
+	if got, want := f.state(time.Second), "1 package, 906 KiB fetched"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	_, _ = f.Write([]byte("Need to get 4,640 kB of archives.\n"))
+	if got, want := f.state(10*time.Second), "1 package, 906 KiB of 4.43 MiB fetched, about 40 s left"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

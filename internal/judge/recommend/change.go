@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/judge/stats"
@@ -54,12 +55,58 @@ func (d *data) moreRounds(sc *score) (out []Change) {
 		case n > 100:
 			c.Text = fmt.Sprintf("With this much noise, no reasonable number of rounds would settle %s against %s.", a, b)
 		default:
-			c.Text = fmt.Sprintf("About %d more %s would settle %s against %s.", n, verb(n, "round", "rounds"), a, b)
+			c.Text = fmt.Sprintf("About %s would settle %s against %s.", d.rounds(n), a, b)
 			c.Remedy = d.resume(n)
 		}
 		out = append(out, c)
 	}
 	return out
+}
+
+// further is the run that would settle an open answer: the rounds that all open comparisons of the first need, if
+// they are few. The answer says what is open.
+func (d *data) further(sc *score) *Further {
+	most := 0
+	for _, j := range sc.order[1:] {
+		if sc.outcome(sc.order[0], j) != stats.Open {
+			continue
+		}
+		n, ok := sc.compared.Needed(sc.order[0], j)
+		p, _ := sc.compared.Between(sc.order[0], j)
+		if p.N == 0 || n > mostFurther {
+			return nil
+		}
+		if !ok {
+			n = 2 // the least that shows noise
+		}
+		most = max(most, n)
+	}
+	command := d.resume(most)
+	if most == 0 || command == "" {
+		return nil
+	}
+	return &Further{Text: fmt.Sprintf("About %s would settle it.", d.rounds(most)), Command: command}
+}
+
+// mostFurther is how many more rounds a short further run has at most.
+const mostFurther = 20
+
+// rounds says how many more there would be, and how long they would take if they take as long as those before.
+func (d *data) rounds(n int) string {
+	text := fmt.Sprintf("%d more %s", n, verb(n, "round", "rounds"))
+	if len(d.pools) != 1 || len(d.pools[0].runs) != 1 {
+		return text
+	}
+	run := d.pools[0].runs[0]
+	had := roundsOf(run)
+	if had == 0 || run.Verdict.Trials.Active <= 0 {
+		return text
+	}
+	takes := time.Duration(run.Verdict.Trials.Active / float64(had) * float64(n) * float64(time.Second))
+	if takes < time.Second {
+		return text
+	}
+	return text + " (" + units.Rough(takes) + " of running)"
 }
 
 // resume is the command that adds rounds; "" if it would take several runs.

@@ -88,6 +88,9 @@ func (d *data) order(q Question, use, only string) (Order, error) {
 		o.Places = append(o.Places, sc.place(i, s))
 	}
 	o.Answer, o.Settled = sc.answer(d, o)
+	if !o.Settled {
+		o.Further = d.further(sc)
+	}
 	if o.Changes, err = d.changes(q, use, sc, s); err != nil {
 		return o, err
 	}

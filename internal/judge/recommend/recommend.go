@@ -72,6 +72,8 @@ type Order struct {
 	// or all that could be are shown to be equal.
 	Answer  string `json:"answer"`
 	Settled bool   `json:"settled"`
+	// Further is the short run that would settle it; nil: there is none.
+	Further *Further `json:"further,omitempty"`
 	// Places, best first.
 	Places []Place `json:"places"`
 	// Without are candidates that meet the needs but cannot be ordered.
@@ -159,6 +161,12 @@ type Missing struct {
 	Remedy string   `json:"remedy,omitempty"` // a command
 }
 
+// Further is a run that would answer better.
+type Further struct {
+	Text    string `json:"text"` // a sentence
+	Command string `json:"command"`
+}
+
 // Change is something that would change the answer.
 type Change struct {
 	Kind   string `json:"kind"` // "rounds", "weight", "need", "candidate", "measure"
@@ -189,6 +197,11 @@ func Make(q Question, runs []verdict.Judged) (Answer, error) {
 	d, err := join(speed, faults)
 	if err != nil {
 		return Answer{}, err
+	}
+	for _, s := range runs {
+		if r := s.Verdict.Run; r.State == result.Running || r.State == result.Interrupted {
+			d.warn(fmt.Sprintf("Run %s is not finished: %d of %d trials have figures, and the rest may change the answer.", r.ID, s.Verdict.Trials.Done, s.Verdict.Trials.Planned))
+		}
 	}
 	a := Answer{FaultRuns: runFacts(faults), Evidence: d.evidence(),
 		Needs: q.Needs, Weights: q.Weights, Profile: q.Profile, Margin: d.margin, Seed: q.Seed,

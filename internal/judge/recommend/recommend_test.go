@@ -255,3 +255,39 @@ func refusal(t *testing.T, err error, want ...string) {
 		}
 	}
 }
+
+// What is not settled names the rounds that all open comparisons need, and no more than a short run takes.
+func TestFurtherRun(t *testing.T) {
+	noisy := func(noise float64) made {
+		return made{study: "bootlin-2023", id: "R", candidates: []string{"ext4", "xfs", "f2fs"}, rounds: 3, noise: noise, seed: 3,
+			factor: map[string]map[string]float64{"xfs": {"": 1.25}, "f2fs": {"": 1.3}}, run: func(r *result.Run) { r.Active = 360 }}
+	}
+	o := ask(t, "", "write=1", noisy(0.12).source(t)).Orders[0]
+	if o.Settled || o.Further == nil {
+		t.Fatalf("settled %v, further %v: %s", o.Settled, o.Further, o.Answer)
+	}
+	most := 0
+	for _, c := range o.Changes {
+		var n int
+		if _, err := fmt.Sscanf(c.Text, "About %d more", &n); err == nil {
+			most = max(most, n)
+		}
+	}
+	want := Further{Text: fmt.Sprintf("About %d more rounds (%d min of running) would settle it.", most, 2*most), Command: fmt.Sprintf("whichfs resume R --rounds %d", 3+most)}
+	if *o.Further != want {
+		t.Errorf("%+v, want %+v", *o.Further, want)
+	}
+	for name, m := range map[string]made{"settled": noisy(0), "too noisy": noisy(0.8)} {
+		if o := ask(t, "", "write=1", m.source(t)).Orders[0]; o.Further != nil {
+			t.Errorf("%s: %+v", name, *o.Further)
+		}
+	}
+}
+
+// A run that its user names is taken as it is, with a warning.
+func TestUnfinishedRun(t *testing.T) {
+	m := made{study: "bootlin-2023", id: "R", candidates: []string{"ext4", "xfs"}, rounds: 2, run: func(r *result.Run) { r.State = result.Running }}
+	if a := ask(t, "", "write=1", m.source(t)); !slices.Contains(a.Warnings, "Run R is not finished: 4 of 4 trials have figures, and the rest may change the answer.") {
+		t.Errorf("%q", a.Warnings)
+	}
+}

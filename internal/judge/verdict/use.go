@@ -211,6 +211,7 @@ func (f *figures) answer(u *Use, score *column) {
 	at := func(n string) string { return units.Ratio(score.value(n).Value) }
 	switch {
 	case len(open) > 0:
+		u.Needed, _ = needed(score, first, open)
 		u.Answer = fmt.Sprintf("Not settled for %s work between %s: %s is ahead as measured, its figures averaging %s the best; %s follows with %s; %s.",
 			u.Name, units.List(append([]string{first}, open...), 4), first, at(first), open[0], at(open[0]), f.whenSettled(score, first, open))
 	case len(behind) == 0:
@@ -239,7 +240,7 @@ func (f *figures) stopped(u *Use, score *column) {
 		return
 	}
 	q := f.settling.Questions[at]
-	u.Settled, u.Unsettled = true, nil
+	u.Settled, u.Unsettled, u.Needed = true, nil, 0
 	together := ""
 	if len(q.Tied) > 0 {
 		together = ", together with " + units.List(q.Tied, 4)
@@ -273,19 +274,30 @@ func (f *figures) open(c *column, first, other string) string {
 
 // whenSettled says how many more rounds would settle first against all others.
 func (f *figures) whenSettled(c *column, first string, others []string) string {
-	most := 0
+	switch n, known := needed(c, first, others); {
+	case !known:
+		return "at least two more rounds are needed to measure the noise"
+	case n == 0:
+		return "no reasonable number of rounds would settle it with this much noise"
+	case n == 1:
+		return "about one more round would settle it"
+	default:
+		return fmt.Sprintf("about %d more rounds would settle it", n)
+	}
+}
+
+// needed is how many more rounds would settle first against all others; 0: no reasonable number. Where the noise
+// is not known, it is the least that shows it.
+func needed(c *column, first string, others []string) (rounds int, known bool) {
 	for _, o := range others {
 		n, ok := c.needed(first, o)
 		if !ok {
-			return "at least two more rounds are needed to measure the noise"
+			return 2, false
 		}
-		most = max(most, n)
+		rounds = max(rounds, n)
 	}
-	switch {
-	case most > 100:
-		return "no reasonable number of rounds would settle it with this much noise"
-	case most == 1:
-		return "about one more round would settle it"
+	if rounds > 100 {
+		return 0, true
 	}
-	return fmt.Sprintf("about %d more rounds would settle it", most)
+	return rounds, true
 }

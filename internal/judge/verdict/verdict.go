@@ -179,6 +179,8 @@ type Use struct {
 	Settled   bool     `json:"settled"`
 	Reasons   []string `json:"reasons"`
 	Unsettled []string `json:"unsettled"` // each entry says how many more rounds would settle it
+	// Needed is how many more rounds would settle all of them; 0: nothing is open, or no reasonable number would.
+	Needed int `json:"rounds_needed,omitempty"`
 	// Rule says how the overall order is computed.
 	Rule string `json:"rule"`
 }

@@ -80,6 +80,7 @@ func Bootlin2010() Study {
 	return Study{
 		Name:       "bootlin-2010",
 		Title:      "Flash filesystem benchmarks",
+		Work:       "raw flash: mount, memory, read, write, a video, power loss",
 		Source:     "Michael Opdenacker (Bootlin), Flash filesystem benchmarks, Embedded Linux Conference Europe, Cambridge, October 2010",
 		Board:      "usb-a9263",
 		Processors: 1,

@@ -52,6 +52,7 @@ func Bootlin2023() Study {
 	return Study{
 		Name:       "bootlin-2023",
 		Title:      "Finding the best block filesystem",
+		Work:       "a device's root filesystem: boot, read, write, delete, room",
 		Source:     "Michael Opdenacker (Bootlin), Finding the Best Block Filesystem, Embedded Open Source Summit, Prague, June 2023",
 		Board:      "bbb",
 		Processors: 1,

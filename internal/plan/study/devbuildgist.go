@@ -53,6 +53,7 @@ func DevbuildGist() Study {
 	return Study{
 		Name:       "devbuild-gist",
 		Title:      "Which file system for daily work? Should btrfs compress?",
+		Work:       "daily work: copying and reading large and many small files, compression",
 		Source:     "kokizzu, which file sytem to use for daily work? should we turn on btrfs compression?, GitHub Gist 1b6bd230a9e9677d5ee89cc80ce7557a",
 		Processors: 6, // Intel Core i7-9750H
 		Scales: map[string]Scale{

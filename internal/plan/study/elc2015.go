@@ -79,6 +79,7 @@ func Elc2015() Study {
 	return Study{
 		Name:       "elc-2015",
 		Title:      "Filesystem considerations for embedded devices",
+		Work:       "random and sequential I/O of several jobs, processor time, check, boot",
 		Source:     e15Talk,
 		Board:      "bbb",
 		Processors: 1,

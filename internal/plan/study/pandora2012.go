@@ -65,6 +65,7 @@ func Pandora2012() Study {
 	return Study{
 		Name:       "pandora-2012",
 		Title:      "SD-card filesystem benchmarks",
+		Work:       "a card of files: streams, rewriting, seeks, many empty files",
 		Source:     "SD-card filesystem benchmarks (Bonnie++ on a 512 MB Pandora, Debian squeeze), web page of June and July 2012",
 		Board:      "pandora",
 		Processors: 1,

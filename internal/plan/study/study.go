@@ -16,6 +16,8 @@ type Study struct {
 	Name   string // "bootlin-2023"
 	Title  string
 	Source string // author, title, venue, year
+	// Work is what a study of times measures, in a few words.
+	Work string
 	// Board is the processor of the study's machine, by its name in whichfs list processors: larger
 	// scales with the virtual clock are charged for it unless another is asked for. Empty: it is none
 	// of those.

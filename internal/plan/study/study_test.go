@@ -19,6 +19,9 @@ func TestStudiesAreConsistent(t *testing.T) {
 			if got, ok := ByName(s.Name); !ok || got.Title != s.Title || s.Title == "" || s.Source == "" {
 				t.Errorf("ByName does not find it, or it has no title or source")
 			}
+			if (s.Work == "") != s.Untimed || len(s.Work) > 72 {
+				t.Errorf("the words for its work are %q", s.Work)
+			}
 			checkColumns(t, s)
 			checkTables(t, s)
 			checkClaims(t, s)

@@ -39,6 +39,9 @@ func (t *text) table(tb Table) {
 		return
 	}
 	t.gap(block)
+	if t.Plain {
+		shown = slices.DeleteFunc(shown, func(j int) bool { return tb.Columns[j].Kind == Bar })
+	}
 	if tb.Style == Bars && slices.ContainsFunc(shown, func(j int) bool { return tb.Columns[j].Kind == Bar }) {
 		t.bars(tb, rows, shown, names)
 	} else {
@@ -196,11 +199,13 @@ func (l *laid) part(b writer, part []int) {
 		}
 		writeLine(b, line)
 	}
-	var rule []string
-	for _, j := range part {
-		rule = append(rule, strings.Repeat(l.fit("─"), l.widths[j]))
+	if !l.Plain {
+		var rule []string
+		for _, j := range part {
+			rule = append(rule, strings.Repeat(l.fit("─"), l.widths[j]))
+		}
+		writeLine(b, rule)
 	}
-	writeLine(b, rule)
 	for i := range l.cells {
 		lines := make([][]string, len(l.heads))
 		height := 1

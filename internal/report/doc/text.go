@@ -15,6 +15,7 @@ type Screen struct {
 	Width   int  // columns; below 40 counts as 40, 0 as 100
 	Color   bool // ANSI colours; they repeat what the words say
 	ASCII   bool // ASCII only, for serial lines and old terminals
+	Plain   bool // for screen readers and logs: words instead of signs, no bars, no lines
 	Summary bool // only the blocks of a brief
 }
 
@@ -75,7 +76,7 @@ func (s Screen) fit(text string) string {
 // para writes text after a mark, with the following lines indented. paint,
 // which may be nil, colours the mark.
 func (t *text) para(indent int, mark, text string, paint func(string) string) {
-	mark = t.fit(mark)
+	mark = t.fit(t.sign(mark))
 	hang := indent + width(mark)
 	if mark != "" {
 		hang++
@@ -110,7 +111,9 @@ func (t *text) head(words string) {
 		t.line(t.bold(l))
 		wide = max(wide, width(l))
 	}
-	t.line(t.faint(strings.Repeat(t.fit("─"), wide)))
+	if !t.Plain {
+		t.line(t.faint(strings.Repeat(t.fit("─"), wide)))
+	}
 	t.last = title
 }
 
@@ -315,7 +318,11 @@ func (t *text) claims(list []Claim) {
 	}
 	for _, c := range list {
 		t.gap(lines)
-		t.para(0, c.Mark+" "+pad(c.Word, wide, false), c.Text, func(s string) string { return t.tone(c.Tone, s) })
+		mark := c.Mark + " " + pad(c.Word, wide, false)
+		if t.Plain {
+			mark = c.Word + ":"
+		}
+		t.para(0, mark, c.Text, func(s string) string { return t.tone(c.Tone, s) })
 		t.items(wide+3, c.Below)
 	}
 }
@@ -326,6 +333,17 @@ func (t *text) footnotes() {
 		t.para(0, "("+Letter(i)+")", text, t.faint)
 	}
 	t.notes = notes{}
+}
+
+// signs are the words for marks where they are read aloud.
+var signs = map[string]string{"·": "-", "–": "-", "✗": "-", "≈": "-", "?": "Open:", "!": "Note:", "→": "Command:", "✓": "Settled:"}
+
+// sign is a mark as this screen shows it.
+func (s Screen) sign(mark string) string {
+	if word, ok := signs[mark]; ok && s.Plain {
+		return word
+	}
+	return mark
 }
 
 // Colours: the sixteen of every terminal, so that its own theme decides.
@@ -355,6 +373,10 @@ var (
 )
 
 func (t *text) strip(b Strip) {
+	if t.Plain {
+		t.para(2, "", b.Text, nil)
+		return
+	}
 	steps := stripSteps
 	if t.ASCII {
 		steps = asciiSteps

@@ -81,6 +81,31 @@ func List(ctx context.Context, r Roots) ([]Listed, error) {
 	return all, nil
 }
 
+// Cards lists the disks with a medium that a user can plug in, cards in a slot or a reader and sticks, if nothing
+// uses them. It opens nothing.
+func Cards(r Roots) ([]wire.Device, error) {
+	r = r.filled()
+	names, err := r.names()
+	if err != nil {
+		return nil, err
+	}
+	var out []wire.Device
+	for _, name := range names {
+		d, err := r.byName(name)
+		if err != nil || d.Size == 0 || d.Partition != 0 || standIn.MatchString(name) {
+			continue // or it has disappeared
+		}
+		if card := d.Transport == "mmc" && read(d.disk, "device/type") == "SD"; !card && !d.Removable {
+			continue
+		}
+		_ = r.relate(&d) // held reports the error
+		if users, err := r.held(d); err == nil && len(users) == 0 {
+			out = append(out, wire.Device{Path: d.Path, Size: d.Size})
+		}
+	}
+	return out, nil
+}
+
 // listMTD lists raw flash under the name that --storage accepts.
 func (r Roots) listMTD(ctx context.Context, m MTD, open func(string) (flash, *finding)) Listed {
 	named := media.KindMTD + ":" + m.Path
