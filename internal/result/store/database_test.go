@@ -127,8 +127,9 @@ func TestConnectionIsCutAtEveryStatement(t *testing.T) {
 	must.Do(t, err)
 	defer func() { _ = s.Close() }()
 	cuts := 0
-	for _, executed := range []bool{false, true} {
-		for at := 1; ; at++ {
+	// An answer that is lost is the harder case; what the server never got is like the answer before it.
+	for executed, step := range map[bool]int{true: 1, false: 5} {
+		for at := 1; ; at += step {
 			proxy.CutAt(at, executed)
 			work(t, s, fmt.Sprintf("run-%t-%d", executed, at))
 			pending := proxy.Pending()

@@ -36,15 +36,21 @@ var (
 )
 
 // Main is a package's TestMain: it runs the tests, and removes the server.
-func Main(m *testing.M) {
-	status := m.Run()
+func Main(m *testing.M) { os.Exit(Cleaning{m}.Run()) }
+
+// Cleaning is a package's tests, after which the server is removed.
+type Cleaning struct{ Tests *testing.M }
+
+// Run runs them and returns an exit status.
+func (c Cleaning) Run() int {
+	status := c.Tests.Run()
 	if shared != nil {
 		if err := errors.Join(shared.process.Kill(), os.RemoveAll(shared.dir)); err != nil {
 			fmt.Fprintln(os.Stderr, "removing the database:", err)
 			status = 1
 		}
 	}
-	os.Exit(status)
+	return status
 }
 
 // Shared is the server of all tests of a package, which must have Main.
