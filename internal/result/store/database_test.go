@@ -266,7 +266,7 @@ func TestUnsuitableDatabases(t *testing.T) {
 	}{
 		"none yet":       {good, store.ErrMissing, []string{"none yet", "whichfs run"}},
 		"wrong password": {secret, store.ErrNotReadable, []string{"does not admit", ".pgpass"}},
-		"no database":    {strings.Replace(good, "/postgres?", "/nowhere?", 1), store.ErrMissing, []string{"no such database", "createdb"}},
+		"no database":    {strings.Replace(good, "/postgres?", "/nowhere?", 1), store.ErrUnreachable, []string{"no such database", "createdb"}},
 		"no server":      {strings.Replace(good, fmt.Sprint(server.Port), "1", 1), store.ErrUnreachable, []string{"cannot be reached", "refused"}},
 		"other tables":   {other, store.ErrForeign, []string{"another program", "search_path", "unchanged"}},
 		"odd schema":     {strings.Replace(good, "search_path=s", "search_path=%22a%22,b", 1), nil, []string{"search_path"}},
@@ -355,6 +355,9 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%+v", trials)
 		}
 	}
+	execute(t, server, fmt.Sprintf("CREATE USER mallory PASSWORD '%s'", os.Getenv("PGPASSWORD")))
+	_, err = store.OpenReadOnly(server.At(server.Port, "mallory", schemaOf(t, path)))
+	refused(t, err, store.ErrNotReadable, "may not use the schema", "whichfs store init")
 	refused(t, eve.CreateRun(example("mine"), 1), store.ErrNotWritable)
 	must.Do(t, alice.DeleteRun("hers"))
 	must.Do(t, owner.DeleteProbe("probe"))

@@ -89,23 +89,22 @@ func escape(text string) string {
 }
 
 func unescape(text string) string {
-	before, rest, found := strings.Cut(text, string(substitute))
-	if !found {
+	if !strings.ContainsRune(text, substitute) {
 		return text
 	}
 	var b strings.Builder
-	for ; found; before, rest, found = strings.Cut(rest, string(substitute)) {
+	for {
+		before, rest, found := strings.Cut(text, string(substitute))
 		b.WriteString(before)
-		if len(rest) < 2 {
-			break
+		if !found {
+			return b.String()
 		}
-		if n, err := strconv.ParseUint(rest[:2], 16, 8); err == nil {
+		digits := rest[:min(2, len(rest))]
+		if n, err := strconv.ParseUint(digits, 16, 8); err == nil {
 			b.WriteByte(byte(n))
 		}
-		rest = rest[2:]
+		text = rest[len(digits):]
 	}
-	b.WriteString(before)
-	return b.String()
 }
 
 func (p *postgres) heard(into []any) {

@@ -37,7 +37,7 @@ type postgres struct {
 	marks map[string]bool // runs held by this process
 }
 
-// oldest is the server's oldest major version that the tests were tried with.
+// oldest is the server's oldest major version that is supported: that of the tests.
 const oldest = 15
 
 func openPostgres(path string, set settings) (*Store, error) {
@@ -131,6 +131,8 @@ func withoutPassword(path string) string {
 	return u.Redacted()
 }
 
+const initHint = "whichfs store init prints what the owner of the database grants workers and viewers"
+
 // begin leaves a receipt in the transaction: after a connection that was lost
 // during a commit, it says whether the server has carried the commit out. It
 // waits for a lost attempt that the server has not ended yet.
@@ -203,15 +205,18 @@ func (p *postgres) migrateOnce(steps []migration) error {
 // version returns the version of the schema, 0 if there is none. Tables that are
 // not ours, or from a newer whichfs, are an error.
 func (p *postgres) version(q querier, steps []migration) (int, error) {
-	var ours bool
+	var ours, admitted bool
 	var server, tables, version int
 	err := q.QueryRow(`SELECT to_regclass('whichfs_schema') IS NOT NULL, current_setting('server_version_num')::int / 10000,
-		(SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace($1))`, p.schema).Scan(&ours, &server, &tables)
+		(SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace($1)),
+		coalesce(has_schema_privilege(to_regnamespace($1), 'USAGE'), true)`, p.schema).Scan(&ours, &server, &tables, &admitted)
 	switch {
 	case err != nil:
 		return 0, err
 	case server < oldest:
 		return 0, trouble(ErrVersion, result.Refused, p.url, fmt.Sprintf("the server is PostgreSQL %d", server), fmt.Sprintf("use PostgreSQL %d or newer", oldest), nil)
+	case !admitted:
+		return 0, trouble(ErrNotReadable, result.Refused, p.url, "this user may not use the schema "+p.schema, initHint, nil)
 	case !ours && tables > 0:
 		return 0, trouble(ErrForeign, result.Refused, p.url, "the schema "+p.schema+" has tables of another program", "they were left unchanged; name another schema with ?search_path=NAME in the URL", nil)
 	case !ours:
@@ -249,9 +254,9 @@ func (p *postgres) classify(server *pgconn.PgError, err error, doing string) err
 	case "28000", "28P01":
 		return kind(ErrNotReadable, result.Refused, "the server does not admit this user", "put user and password into the URL, or into ~/.pgpass")
 	case "3D000":
-		return kind(ErrMissing, result.Refused, "the server has no such database", "its owner makes one with createdb NAME")
+		return kind(ErrUnreachable, result.Refused, "the server has no such database", "its owner makes one with createdb NAME")
 	case "42501":
-		return kind(ErrNotWritable, result.Refused, "this user may not do that ("+doing+")", "whichfs store init prints what the owner of the database grants workers and viewers")
+		return kind(ErrNotWritable, result.Refused, "this user may not do that ("+doing+")", initHint)
 	case "25006":
 		return kind(ErrNotWritable, result.Refused, "it cannot be written", "open it as a user that may write")
 	case "53100":
