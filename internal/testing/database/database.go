@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"whichfs/internal/sys/command"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
@@ -151,10 +153,11 @@ func (s *Server) Start(t testing.TB) {
 			t.Fatalf("the server ended: %v\n%s", s.process.Err(), text)
 		default:
 		}
-		r, err := command.Run(context.Background(), command.Options{}, s.program(t, "pg_isready", "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port))...)
+		c, err := pgx.Connect(context.Background(), s.At(s.Port, User, "public"))
 		if err != nil {
-			return fmt.Sprintf("the server does not answer: %v %s", err, r.Stderr)
+			return fmt.Sprintf("the server does not answer: %v", err)
 		}
+		_ = c.Close(context.Background())
 		return ""
 	})
 }
