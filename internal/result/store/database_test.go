@@ -146,6 +146,80 @@ func TestConnectionIsCutAtEveryStatement(t *testing.T) {
 	}
 }
 
+// The server keeps a lost connection, with its locks: what is done again waits until it notices.
+func TestServerNoticesLate(t *testing.T) {
+	server := database.Shared(t)
+	proxy := database.NewProxy(t, server)
+	path := server.At(proxy.Port, database.User, schemaOf(t, server.URL()))
+	s, err := store.Open(path)
+	must.Do(t, err)
+	defer func() { _ = s.Close() }()
+	must.Do(t, s.CreateRun(example("r"), 1))
+	late := func(query string, do func() error, again string, sessions int) {
+		t.Helper()
+		done := make(chan error, 1)
+		proxy.CutLate(query)
+		go func() { done <- do() }()
+		wait.Until(t, "it is tried again", func() bool { return count(t, server, again) >= sessions || len(done) > 0 })
+		if len(done) > 0 {
+			t.Errorf("%s: it did not wait", query)
+		}
+		proxy.Notice()
+		must.Do(t, wait.For(t, query, done))
+	}
+	var release func()
+	late("pg_try_advisory_lock", func() (err error) {
+		release, err = s.Hold("r")
+		return err
+	}, `SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%'`, 2)
+	if !s.Held("r") {
+		t.Error("it is not marked")
+	}
+	release()
+	late("INSERT INTO receipt", func() error { return s.CreateRun(example("q"), 1) }, `SELECT count(*) FROM pg_locks WHERE NOT granted`, 1)
+	if runs, err := s.Runs(); err != nil || len(runs) != 2 {
+		t.Errorf("%d runs, %v", len(runs), err)
+	}
+}
+
+// Another process adds a word, and is not done when this one needs it.
+func TestSameWordAtOnce(t *testing.T) {
+	server := database.Shared(t)
+	path := server.URL()
+	s, err := store.Open(path)
+	must.Do(t, err)
+	defer func() { _ = s.Close() }()
+	must.Do(t, s.CreateRun(example("r"), 1))
+	db, err := sql.Open("pgx", path)
+	must.Do(t, err)
+	defer func() { _ = db.Close() }()
+	tx, err := db.Begin()
+	must.Do(t, err)
+	_, err = tx.Exec("INSERT INTO word (text) VALUES ('new to both')")
+	must.Do(t, err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "new to both", Attempt: 1})
+		done <- err
+	}()
+	wait.Until(t, "it waits", func() bool { return count(t, server, `SELECT count(*) FROM pg_locks WHERE NOT granted`) > 0 })
+	must.Do(t, tx.Commit())
+	must.Do(t, wait.For(t, "the trial begins", done))
+	if n, err := s.Count("word WHERE text = 'new to both'"); n != 1 || err != nil {
+		t.Errorf("the word is there %d times, %v", n, err)
+	}
+}
+
+// count is a number that the server's owner sees.
+func count(t *testing.T, server *database.Server, query string) (n int) {
+	t.Helper()
+	db, err := sql.Open("pgx", server.At(server.Port, database.User, "public"))
+	must.Do(t, err)
+	defer func() { _ = db.Close() }()
+	must.Do(t, db.QueryRow(query+" AND pid <> pg_backend_pid()").Scan(&n))
+	return n
+}
+
 // A cut while the store is opened is an error, and leaves nothing that stops the
 // next attempt.
 func TestConnectionIsCutWhileOpening(t *testing.T) {

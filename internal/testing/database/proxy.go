@@ -1,6 +1,7 @@
 package database
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -20,8 +21,11 @@ type Proxy struct {
 	under    sync.WaitGroup
 
 	mu       sync.Mutex
-	left     int  // statements until the cut; 0: none
-	executed bool // the cut comes after the server has executed the statement
+	left     int    // statements until the cut; 0: none
+	executed bool   // the cut comes after the server has executed the statement
+	late     bool   // the server does not notice before Notice
+	text     string // of the query whose execution is cut off; "": left counts
+	kept     []net.Conn
 	open     map[net.Conn]bool
 }
 
@@ -50,7 +54,36 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 func (p *Proxy) CutAt(n int, executed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.left, p.executed = n, executed
+	p.left, p.executed, p.late, p.text = n, executed, false, ""
+}
+
+// CutLate cuts when the server has executed a query that contains a text, and
+// that the connection has not had before. The server keeps its end, and all its
+// locks, until Notice.
+func (p *Proxy) CutLate(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left, p.executed, p.late, p.text = 0, true, true, text
+}
+
+// parse begins to count at the query that CutLate names: it is prepared by one
+// statement and executed by the next.
+func (p *Proxy) parse(message []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.text != "" && bytes.Contains(message, []byte(p.text)) {
+		p.left, p.text = 2, ""
+	}
+}
+
+// Notice ends the connections that the server has kept.
+func (p *Proxy) Notice() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.kept {
+		_ = c.Close()
+	}
+	p.kept = nil
 }
 
 // Pending reports whether the cut is still to come.
@@ -86,14 +119,33 @@ type cutter struct {
 	client, server net.Conn
 	mu             sync.Mutex
 	last           bool // the next answer is cut off
+	keep           bool // the server's end stays
 }
 
 func (c *cutter) close() {
-	_, _ = c.client.Close(), c.server.Close()
+	c.mu.Lock()
+	keep := c.keep
+	c.mu.Unlock()
+	_ = c.client.Close()
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()
 	delete(c.p.open, c.client)
-	delete(c.p.open, c.server)
+	if !keep {
+		_ = c.server.Close()
+		delete(c.p.open, c.server)
+	}
+}
+
+// cut is the end of an answer that the client does not get.
+func (c *cutter) cut() {
+	c.p.mu.Lock()
+	defer c.p.mu.Unlock()
+	if c.p.late {
+		c.mu.Lock()
+		c.keep = true
+		c.mu.Unlock()
+		c.p.kept = append(c.p.kept, c.server)
+	}
 }
 
 // forward passes on what the client sends. A statement ends with a Query or a
@@ -102,6 +154,9 @@ func (c *cutter) forward() {
 	defer c.close()
 	kind, message, err := c.message(c.client, true)
 	for ; err == nil; kind, message, err = c.message(c.client, false) {
+		if kind == 'P' {
+			c.p.parse(message)
+		}
 		if kind == 'Q' || kind == 'S' {
 			now, executed := c.p.statement()
 			if now && !executed {
@@ -129,6 +184,7 @@ func (c *cutter) back() {
 		last := c.last
 		c.mu.Unlock()
 		if last && kind == 'Z' {
+			c.cut()
 			return
 		}
 		if last {
