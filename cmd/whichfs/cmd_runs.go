@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"whichfs/internal/app"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 )
@@ -15,10 +14,6 @@ type runsCmd struct {
 }
 
 func (c *runsCmd) Run(a *shell) error {
-	path, err := a.StorePath()
-	if err != nil {
-		return err
-	}
 	if c.Delete != "" {
 		return c.remove(a)
 	}
@@ -41,7 +36,7 @@ func (c *runsCmd) Run(a *shell) error {
 	fmt.Fprintln(w, "RUN\tSTUDY\tSCALE\tMACHINE\tSTORAGE\tTRIALS\tSTATE\tSTARTED")
 	for _, r := range runs {
 		state := string(r.Run.State)
-		if r.Run.State == result.Running && !app.Held(path, r.Run.ID) {
+		if r.Run.State == result.Running && !st.Held(r.Run.ID) {
 			state = "killed" // it never ended, and no process is working on it
 		}
 		on := r.Run.Machine

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"whichfs/internal/app"
 	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
@@ -74,7 +73,7 @@ func (a *shell) runSteps() (steps []step) {
 			finished = true
 			steps = append(steps, step{"whichfs report " + r.ID, "shows the latest finished run: " + what},
 				step{"whichfs recommend", "says from it which filesystem suits which needs"})
-		case r.State != result.Finished && i == 0 && !app.Held(path, r.ID):
+		case r.State != result.Finished && i == 0 && !st.Held(r.ID):
 			steps = append(steps, step{"whichfs resume " + r.ID, fmt.Sprintf("finishes %s: %d of %s done", what, one.Done, units.Count(one.Planned, "trial"))})
 		}
 	}

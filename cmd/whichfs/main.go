@@ -22,7 +22,7 @@ import (
 
 // cli is the command line: one field per command, each in its own file.
 type cli struct {
-	Store string `help:"Result store (a SQLite file); $$WHICHFS_STORE, else below $$XDG_DATA_HOME." placeholder:"FILE"`
+	Store string `help:"Result store: a SQLite file, or a PostgreSQL database (postgres://USER@HOST/NAME); $$WHICHFS_STORE, else a file below $$XDG_DATA_HOME." placeholder:"FILE"`
 	JSON  bool   `name:"json-errors" help:"Write errors as JSON."`
 	Plain bool   `help:"For screen readers and logs: sentences and simple tables, without bars, lines, colours and cursor movement." env:"WHICHFS_PLAIN"`
 
@@ -45,6 +45,7 @@ type cli struct {
 	Doctor     doctorCmd     `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
 	Clean      cleanCmd      `cmd:"" help:"Remove what a killed whichfs left on this machine."`
 	Lab        labCmd        `cmd:"" help:"Build, enter or remove the laboratory."`
+	StoreCmd   storeCmd      `cmd:"" name:"store" help:"Copy a store, or let others use one in PostgreSQL."`
 	Help       helpCmd       `cmd:"" help:"Show a document of the manual, or list them; of a command: its flags."`
 	Completion completionCmd `cmd:"" help:"Print what bash, zsh or fish reads to complete the arguments of whichfs."`
 	Complete   completeCmd   `cmd:"" hidden:""`

@@ -14,12 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/sys/command"
+	"whichfs/internal/testing/database"
 )
 
 // The test binary is also the program, under these names, so that the tests
 // start it as users do.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(database.Cleaning{Tests: m}, map[string]func(){
 		"whichfs": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"nobody":  asNobody,
 		"limited": withLimit,

@@ -22,7 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"whichfs/internal/app"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/lab/labtest"
 	"whichfs/internal/host/machine"
@@ -738,8 +737,8 @@ func (c *soakCase) afterHost() (next []string, err error) {
 	if v.run == nil {
 		return c.begin, nil
 	}
-	if app.Held(c.store(), v.run.ID) {
-		return nil, errors.New("the run still counts as being carried out")
+	if held, err := c.held(v.run.ID); err != nil || held {
+		return nil, errors.Join(errors.New("the run still counts as being carried out"), err)
 	}
 	out, err := c.command("runs").CombinedOutput()
 	if err != nil {
@@ -835,6 +834,15 @@ func (c *soakCase) complete() error {
 		}
 		return nil
 	}
+}
+
+func (c *soakCase) held(run string) (bool, error) {
+	st, err := store.OpenReadOnly(c.store())
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = st.Close() }()
+	return st.Held(run), nil
 }
 
 // soakView is the content of a store.

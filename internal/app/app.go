@@ -19,7 +19,7 @@ import (
 
 // App is the context of every operation.
 type App struct {
-	// Path of the result store; empty: the usual place.
+	// Path of the result store, or the URL of a database; empty: the usual place.
 	Path string
 	// Version of whichfs, recorded in runs and reports.
 	Version string
@@ -43,7 +43,11 @@ func (a *App) Store() (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(path)
+	st, err := store.Open(path)
+	if err == nil {
+		st.Notify(a.Note)
+	}
+	return st, err
 }
 
 // ExistingStore opens an existing result store for writing. The caller closes it.
@@ -59,7 +63,7 @@ func (a *App) ExistingStore() (*store.Store, error) {
 	if err == nil {
 		_ = st.Close()
 	}
-	return store.Open(path) // opening reports or repairs any other fault
+	return a.Store() // opening reports or repairs any other fault
 }
 
 // DeleteRun deletes a run that no process is carrying out, and returns its ID.
@@ -73,7 +77,7 @@ func (a *App) DeleteRun(name string) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	release, err := a.hold([]result.Run{r})
+	release, err := hold(st, []result.Run{r})
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +120,8 @@ func (a *App) Evidence(run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Abs(filepath.Join(filepath.Dir(path), "evidence", run))
+	dir, err := store.Dir(path)
+	return filepath.Join(dir, "evidence", run), err
 }
 
 // workDir returns the directory for loop files and lab disks: the named one, which must exist, or the

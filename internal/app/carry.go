@@ -117,11 +117,7 @@ func cutShort(st *store.Store, run result.Run, planned plan.Plan, err error) err
 }
 
 // hold marks runs of the store as being carried out by this process.
-func (a *App) hold(runs []result.Run) (release func(), err error) {
-	path, err := a.StorePath()
-	if err != nil {
-		return nil, err
-	}
+func hold(st *store.Store, runs []result.Run) (release func(), err error) {
 	var held []func()
 	release = func() {
 		for _, let := range held {
@@ -129,7 +125,7 @@ func (a *App) hold(runs []result.Run) (release func(), err error) {
 		}
 	}
 	for _, r := range runs {
-		let, err := holdRun(path, r.ID)
+		let, err := st.Hold(r.ID)
 		if err != nil {
 			release()
 			return nil, err

@@ -33,17 +33,7 @@ func (a *App) Recommend(w Wish) (recommend.Answer, error) {
 		return recommend.Answer{}, err
 	}
 	answer, err := recommend.Make(q, runs)
-	if err != nil {
-		return answer, err
-	}
-	path, err := a.StorePath()
-	for _, r := range newer {
-		text := fmt.Sprintf("Run %s is newer, but not finished, and does not count here: whichfs resume %s finishes it.", r.ID, r.ID)
-		if Held(path, r.ID) {
-			text = fmt.Sprintf("Run %s is newer, but still going, and does not count here: ask again when it ends.", r.ID)
-		}
-		answer.Warnings = append(answer.Warnings, text)
-	}
+	answer.Warnings = append(answer.Warnings, newer...)
 	return answer, err
 }
 
@@ -80,9 +70,9 @@ func (w Wish) question() (recommend.Question, error) {
 	return q, nil
 }
 
-// sources loads the runs; none if nothing was measured yet. newer are runs that do not count because they are not
-// finished.
-func (a *App) sources(w Wish) (out []verdict.Judged, newer []result.Run, err error) {
+// sources loads the runs; none if nothing was measured yet. newer warns of runs that do not count because they
+// are not finished.
+func (a *App) sources(w Wish) (out []verdict.Judged, newer []string, err error) {
 	st, err := a.ReadStore()
 	if errors.Is(err, store.ErrMissing) && len(w.Runs) == 0 {
 		return nil, nil, nil
@@ -91,9 +81,16 @@ func (a *App) sources(w Wish) (out []verdict.Judged, newer []result.Run, err err
 		return nil, nil, err
 	}
 	defer st.Close() //nolint:errcheck // read only
-	runs, newer, err := w.chosen(st)
+	runs, unfinished, err := w.chosen(st)
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, r := range unfinished {
+		text := fmt.Sprintf("Run %s is newer, but not finished, and does not count here: whichfs resume %s finishes it.", r.ID, r.ID)
+		if st.Held(r.ID) {
+			text = fmt.Sprintf("Run %s is newer, but still going, and does not count here: ask again when it ends.", r.ID)
+		}
+		newer = append(newer, text)
 	}
 	for _, run := range runs {
 		one, err := judged(st, run)

@@ -266,7 +266,7 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if j.Runs, err = a.runs(j.Store, q, plans, sets); err != nil {
 		return nil, err
 	}
-	if j.release, err = a.hold(j.Runs); err != nil {
+	if j.release, err = hold(j.Store, j.Runs); err != nil {
 		return nil, err
 	}
 	if err := check(j.machine, plans, q.Permission); err != nil { // a level's guest may be too small for the data
@@ -302,7 +302,7 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	if err != nil {
 		return nil, run, err
 	}
-	if j.release, err = a.hold(runs); err != nil {
+	if j.release, err = hold(j.Store, runs); err != nil {
 		return nil, run, err
 	}
 	for _, r := range runs {

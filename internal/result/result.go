@@ -1,6 +1,6 @@
 // Package result defines a measurement and everything that accompanies one:
 // trials, notes, conditions. It contains only types and performs no I/O; the
-// SQLite store is in result/store.
+// store is in result/store.
 //
 // Units are base units throughout: seconds ("s"), bytes ("B"), counts ("1").
 // They are converted only where they are printed.

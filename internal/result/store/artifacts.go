@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"compress/zlib"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +33,8 @@ func (t *tx) artifacts(trial int64, all []result.Artifact) error {
 // Artifacts returns the complete output of other programs during a trial, by
 // the trial's number.
 func (s *Store) Artifacts(trial int64) (out []result.Artifact, err error) {
-	err = s.read(fmt.Sprintf("reading the stored output of trial %d", trial), func(c *sql.Conn) error {
+	err = s.read(fmt.Sprintf("reading the stored output of trial %d", trial), func(c *conn) error {
+		out = nil
 		return each(c, func(scan func(...any) error) error {
 			var a result.Artifact
 			var body []byte
@@ -63,7 +63,8 @@ func (s *Store) Series(run result.Run) (ids []string, err error) {
 	if run.Series == "" {
 		return []string{run.ID}, nil
 	}
-	err = s.read("reading series "+run.Series, func(c *sql.Conn) error {
+	err = s.read("reading series "+run.Series, func(c *conn) error {
+		ids = nil
 		return each(c, func(scan func(...any) error) error {
 			var id string
 			if err := scan(&id); err != nil {

@@ -26,6 +26,7 @@ var (
 	ErrVersion     = errors.New("store of another version")
 	ErrBusy        = errors.New("store locked")
 	ErrDisk        = errors.New("disk error")
+	ErrUnreachable = errors.New("database unreachable")
 	// The name matches nothing, or more than one.
 	ErrNoRun   = errors.New("no such run")
 	ErrNoProbe = errors.New("no such probe")
@@ -90,53 +91,55 @@ func damaged(path string, err error) error {
 		" ; the next run begins a new one, and sqlite3's .recover command can save what is left in the old one", err)
 }
 
-// wrap classifies an error of SQLite. Errors that are already classified, and those that are not
-// about the file, are only prefixed with the operation.
+// wrap classifies an error of the database. Errors that are already classified, and those that are
+// not about the store itself, are only prefixed with the operation.
 func (s *Store) wrap(err error, doing string) error {
-	if err == nil {
-		return nil
-	}
 	var known *Error
-	if errors.As(err, &known) {
+	var failure *result.Failure
+	if err == nil || errors.As(err, &known) || errors.As(err, &failure) {
 		return err
 	}
+	return s.engine.wrap(err, doing)
+}
+
+func (f file) wrap(err error, doing string) error {
 	var sqliteErr *sqlite.Error
 	if !errors.As(err, &sqliteErr) {
-		return fmt.Errorf("results store %s: %s: %w", s.path, doing, err)
+		return fmt.Errorf("results store %s: %s: %w", f.path, doing, err)
 	}
 	switch sqliteErr.Code() & 0xff {
 	case lib.SQLITE_FULL:
-		return s.full(err)
+		return f.full(err)
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
-		return damaged(s.path, err)
+		return damaged(f.path, err)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
-		return trouble(ErrBusy, result.LabFailed, s.path, "another process keeps it locked", "wait until it is done and try again, or end it (fuser -v "+s.path+" names it)", err)
+		return trouble(ErrBusy, result.LabFailed, f.path, "another process keeps it locked", "wait until it is done and try again, or end it (fuser -v "+f.path+" names it)", err)
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_AUTH:
-		if free, ok := space(s.path); ok && free.Available == 0 {
-			return s.full(err) // the files beside the store could not be created
+		if free, ok := space(f.path); ok && free.Available == 0 {
+			return f.full(err) // the files beside the store could not be created
 		}
-		return notWritable(s.path, err)
+		return notWritable(f.path, err)
 	case lib.SQLITE_IOERR:
 		switch sqliteErr.Code() {
 		case lib.SQLITE_IOERR_SHORT_READ, lib.SQLITE_IOERR_CORRUPTFS, lib.SQLITE_IOERR_DATA:
-			return damaged(s.path, err)
+			return damaged(f.path, err)
 		}
 		// Not every shortage is reported as one: the log's index, a quota.
-		if free, ok := space(s.path); ok && free.Available < 64<<10 {
-			return s.full(err)
+		if free, ok := space(f.path); ok && free.Available < 64<<10 {
+			return f.full(err)
 		}
-		return trouble(ErrDisk, result.LabFailed, s.path, "reading or writing it failed", "check the kernel's messages (dmesg) for its disk, "+elsewhere, err)
+		return trouble(ErrDisk, result.LabFailed, f.path, "reading or writing it failed", "check the kernel's messages (dmesg) for its disk, "+elsewhere, err)
 	}
-	return fmt.Errorf("results store %s: %s: %w", s.path, doing, err)
+	return fmt.Errorf("results store %s: %s: %w", f.path, doing, err)
 }
 
 // full returns an error that names the full file system.
-func (s *Store) full(err error) error {
-	where := "the file system of " + filepath.Dir(s.path)
-	if free, ok := space(s.path); ok {
+func (f file) full(err error) error {
+	where := "the file system of " + filepath.Dir(f.path)
+	if free, ok := space(f.path); ok {
 		where = fmt.Sprintf("the file system mounted at %s (%s free of %s)", free.Mount, units.Value(float64(free.Available), "B"), units.Value(float64(free.Total), "B"))
 	}
-	return trouble(ErrFull, result.LabFailed, s.path, where+" is full: the latest data was not stored, everything before it was", "free space there and resume, or move the store and name it with WHICHFS_STORE", err)
+	return trouble(ErrFull, result.LabFailed, f.path, where+" is full: the latest data was not stored, everything before it was", "free space there and resume, or move the store and name it with WHICHFS_STORE", err)
 }
 
 func isBusy(err error) bool {

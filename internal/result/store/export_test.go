@@ -68,6 +68,8 @@ func (s *Store) Setting(name string) (value int, err error) {
 
 // SetArtifacts replaces the packed body of the stored output.
 func (s *Store) SetArtifacts(body []byte) error {
-	_, err := s.db.Exec("UPDATE artifact SET body = ?", body)
-	return err
+	return s.write("replacing", func(t *tx) error {
+		_, err := t.Exec("UPDATE artifact SET body = ?", body)
+		return err
+	})
 }

@@ -299,25 +299,26 @@ func TestEmptyFileBecomesAStore(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "results.db")
-	filled(t, path)
-	const step = "ALTER TABLE run ADD COLUMN mood TEXT"
-	_, err := store.OpenReadOnlyNext(path, step)
-	refused(t, err, store.ErrVersion, "older whichfs", "schema 3", "needs 4")
-	_, err = store.OpenNext(path, step, "CREATE TABLE half (a); INSERT INTO nowhere VALUES (1)")
-	refused(t, err, nil, "version 4 to 5", path)
-	for range 2 { // the first migrates the store, the second finds it migrated
-		s, err := store.OpenNext(path, step, "CREATE TABLE half (a)") // the failed step left nothing
-		must.Do(t, err)
-		if trials, err := s.Trials("fill-0001"); err != nil || len(trials) != 36 {
-			t.Errorf("%d trials, %v", len(trials), err)
+	places(t, func(t *testing.T, path string) {
+		filled(t, path)
+		const step = "ALTER TABLE run ADD COLUMN mood TEXT"
+		_, err := store.OpenReadOnlyNext(path, step)
+		refused(t, err, store.ErrVersion, "older whichfs", "schema 3", "needs 4")
+		_, err = store.OpenNext(path, step, "CREATE TABLE half (a INTEGER); INSERT INTO nowhere VALUES (1)")
+		refused(t, err, nil, "version 4 to 5", path)
+		for range 2 { // the first migrates the store, the second finds it migrated
+			s, err := store.OpenNext(path, step, "CREATE TABLE half (a INTEGER)") // the failed step left nothing
+			must.Do(t, err)
+			if trials, err := s.Trials("fill-0001"); err != nil || len(trials) != 36 {
+				t.Errorf("%d trials, %v", len(trials), err)
+			}
+			must.Do(t, s.Close())
 		}
-		must.Do(t, s.Close())
-	}
-	for _, open := range []func(string) (*store.Store, error){store.Open, store.OpenReadOnly} {
-		_, err := open(path)
-		refused(t, err, store.ErrVersion, "newer whichfs", "schema 5", "up to 3", "WHICHFS_STORE")
-	}
+		for _, open := range []func(string) (*store.Store, error){store.Open, store.OpenReadOnly} {
+			_, err := open(path)
+			refused(t, err, store.ErrVersion, "newer whichfs", "schema 5", "up to 3", "WHICHFS_STORE")
+		}
+	})
 }
 
 func TestLockedByAnotherProcess(t *testing.T) {

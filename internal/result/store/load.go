@@ -26,7 +26,7 @@ func (s *Store) TrialsWith(run string, metrics ...string) ([]result.Trial, error
 }
 
 func (s *Store) load(run string, whole bool, metrics []string) (trials []result.Trial, err error) {
-	err = s.read("reading run "+run, func(c *sql.Conn) error {
+	err = s.read("reading run "+run, func(c *conn) error {
 		number, err := s.number(c, run)
 		if err != nil {
 			return err
@@ -42,8 +42,9 @@ func (s *Store) load(run string, whole bool, metrics []string) (trials []result.
 		for i := range trials {
 			byID[trials[i].ID] = &trials[i]
 		}
-		if whole || len(metrics) > 0 {
-			if err := readMeasurements(c, number, words, byID, words.numbers(metrics)); err != nil {
+		known := words.numbers(metrics)
+		if whole || len(known) > 0 {
+			if err := readMeasurements(c, number, words, byID, known); err != nil {
 				return err
 			}
 		}
@@ -55,8 +56,8 @@ func (s *Store) load(run string, whole bool, metrics []string) (trials []result.
 	return trials, nil
 }
 
-func (s *Store) number(c *sql.Conn, run string) (number int64, err error) {
-	err = c.QueryRowContext(context.Background(), "SELECT number FROM run WHERE id = ?", run).Scan(&number)
+func (s *Store) number(c *conn, run string) (number int64, err error) {
+	err = c.queryRow("SELECT number FROM run WHERE id = ?", run).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = noRun(s.path, run)
 	}
@@ -67,7 +68,7 @@ func (s *Store) number(c *sql.Conn, run string) (number int64, err error) {
 // so that a million of them need no text of their own.
 type dictionary []string
 
-func readWords(c *sql.Conn) (d dictionary, err error) {
+func readWords(c *conn) (d dictionary, err error) {
 	err = each(c, func(scan func(...any) error) error {
 		var id int64
 		var text string
@@ -111,7 +112,7 @@ func (d dictionary) numbers(texts []string) []int64 {
 	return found
 }
 
-func readTrials(c *sql.Conn, run int64, words dictionary) (trials []result.Trial, err error) {
+func readTrials(c *conn, run int64, words dictionary) (trials []result.Trial, err error) {
 	err = each(c, func(scan func(...any) error) error {
 		var t result.Trial
 		var candidate int64
@@ -141,9 +142,9 @@ func readTrials(c *sql.Conn, run int64, words dictionary) (trials []result.Trial
 
 // readMeasurements bypasses database/sql and uses the driver's rows, which
 // halves the time of a large run: there is one row per figure.
-func readMeasurements(c *sql.Conn, run int64, words dictionary, trials map[int64]*result.Trial, metrics []int64) error {
-	query := `SELECT m.trial, m.phase, m.metric, m.unit, m.value, m.absent
-		FROM trial CROSS JOIN measurement AS m ON m.trial = trial.id WHERE trial.run = ?`
+func readMeasurements(c *conn, run int64, words dictionary, trials map[int64]*result.Trial, metrics []int64) error {
+	query, args := c.store.engine.say(`SELECT m.trial, m.phase, m.metric, m.unit, m.value, m.absent
+		FROM trial CROSS JOIN measurement AS m ON m.trial = trial.id WHERE trial.run = ?`, []any{run})
 	if metrics != nil {
 		list := make([]string, len(metrics))
 		for i, id := range metrics {
@@ -151,12 +152,13 @@ func readMeasurements(c *sql.Conn, run int64, words dictionary, trials map[int64
 		}
 		query += " AND m.metric IN (" + strings.Join(list, ",") + ")"
 	}
-	return c.Raw(func(raw any) error {
+	query += " ORDER BY trial.round, trial.place, trial.attempt, m.phase, m.metric"
+	return c.conn.Raw(func(raw any) error {
 		q, ok := raw.(driver.QueryerContext)
 		if !ok {
-			return fmt.Errorf("the SQLite driver (%T) cannot be queried", raw)
+			return fmt.Errorf("the driver (%T) cannot be queried", raw)
 		}
-		rows, err := q.QueryContext(context.Background(), query, []driver.NamedValue{{Ordinal: 1, Value: run}})
+		rows, err := q.QueryContext(context.Background(), query, []driver.NamedValue{{Ordinal: 1, Value: args[0]}})
 		if err != nil {
 			return err
 		}
@@ -218,7 +220,7 @@ func measurementOf(row []driver.Value, words dictionary) (m result.Measurement, 
 }
 
 // readDetails adds notes and options.
-func readDetails(c *sql.Conn, run int64, words dictionary, trials map[int64]*result.Trial) error {
+func readDetails(c *conn, run int64, words dictionary, trials map[int64]*result.Trial) error {
 	err := each(c, func(scan func(...any) error) error {
 		var id int64
 		var n result.Note

@@ -15,6 +15,9 @@ import (
 )
 
 func open(path string, set settings) (*Store, error) {
+	if isURL(path) {
+		return openPostgres(path, set)
+	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("results store: %w", err)
@@ -94,6 +97,9 @@ func syncDir(dir string) error {
 }
 
 func openReadOnly(path string, set settings) (*Store, error) {
+	if isURL(path) {
+		return openPostgresReadOnly(path, set)
+	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("results store: %w", err)
@@ -162,7 +168,27 @@ func connect(path string, set settings, query url.Values) (*Store, error) {
 		return nil, fmt.Errorf("results store %s: %w", path, err)
 	}
 	db.SetMaxOpenConns(1)
-	return &Store{path: path, db: db, words: map[string]int64{}}, nil
+	return &Store{path: path, db: db, engine: file{path}, marker: file{path}, words: map[string]int64{}}, nil
+}
+
+// file is the engine of one SQLite file. Its other methods are in errors.go and
+// hold.go.
+type file struct{ path string }
+
+func (file) say(query string, args []any) (string, []any) { return query, args }
+func (file) heard([]any)                                  {}
+func (file) begin(*sql.Tx, int64) (bool, error)           { return false, nil }
+func (file) end(*sql.DB)                                  {}
+
+func (f file) check(db *sql.DB) error {
+	var first string
+	if err := db.QueryRow("PRAGMA quick_check(1)").Scan(&first); err != nil {
+		return err
+	}
+	if first != "ok" {
+		return damaged(f.path, errors.New(first))
+	}
+	return nil
 }
 
 const headerMagic = "SQLite format 3\x00"

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +48,7 @@ func (s *Store) SaveProbe(id string, r probe.Report) error {
 // "latest", the one stored last. The error is ErrNoProbe if the name matches
 // none or several.
 func (s *Store) Probe(id string) (exact string, r probe.Report, err error) {
-	err = s.read("reading probe "+id, func(c *sql.Conn) error {
+	err = s.read("reading probe "+id, func(c *conn) error {
 		query, args := "SELECT id, report FROM probe WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id <> ?1, number DESC LIMIT 10", []any{id}
 		if reserved(id) {
 			query, args = "SELECT id, report FROM probe ORDER BY number DESC LIMIT 1", nil
@@ -80,7 +79,7 @@ func (s *Store) LatestProbe(identity, storage string) (id string, r probe.Report
 	if what == "" {
 		what = storage
 	}
-	err = s.read("looking for a probe of "+what, func(c *sql.Conn) error {
+	err = s.read("looking for a probe of "+what, func(c *conn) error {
 		found, text, err := texts(c, `SELECT id, report FROM probe WHERE (?1 = '' OR identity = ?1) AND (?2 = '' OR storage = ?2)
 			ORDER BY started DESC, number DESC LIMIT 1`, identity, storage)
 		if err != nil {
@@ -97,7 +96,8 @@ func (s *Store) LatestProbe(identity, storage string) (id string, r probe.Report
 
 // Probes lists all probes, the latest first.
 func (s *Store) Probes() (list []ProbeSummary, err error) {
-	err = s.read("listing the probes", func(c *sql.Conn) error {
+	err = s.read("listing the probes", func(c *conn) error {
+		list = nil
 		return each(c, func(scan func(...any) error) error {
 			var one ProbeSummary
 			var started int64
@@ -118,14 +118,14 @@ func (s *Store) DeleteProbe(id string) error {
 			return err
 		}
 		if n, err := gone.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, none(ErrNoProbe, "whichfs probes lists them", "%q is not in the results store %s", id, s.path))
+			return errors.Join(err, t.notMine("probe", id, none(ErrNoProbe, "whichfs probes lists them", "%q is not in the results store %s", id, s.path)))
 		}
 		return nil
 	})
 }
 
 // texts returns the IDs that a query finds, and the report of the first.
-func texts(c *sql.Conn, query string, args ...any) (ids []string, first string, err error) {
+func texts(c *conn, query string, args ...any) (ids []string, first string, err error) {
 	err = each(c, func(scan func(...any) error) error {
 		var id, text string
 		err := scan(&id, &text)

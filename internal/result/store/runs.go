@@ -68,11 +68,11 @@ func (s *Store) UpdateRun(r result.Run) error {
 	return s.write("storing run "+r.ID, func(t *tx) error {
 		var number int64
 		err := t.QueryRow(`UPDATE run SET state = ?, ended = ?, active = ?, emulated = ?, rounds = ?, plan = ?,
-			planned = max(planned, ?) WHERE id = ? RETURNING number`,
+			planned = CASE WHEN planned > ? THEN planned ELSE ? END WHERE id = ? RETURNING number`,
 			string(r.State), nullTime(r.Ended), r.Active, flag(r.Emulated), r.Rounds, nullText(r.Plan),
-			r.Rounds*len(r.Candidates), r.ID).Scan(&number)
+			r.Rounds*len(r.Candidates), r.Rounds*len(r.Candidates), r.ID).Scan(&number)
 		if errors.Is(err, sql.ErrNoRows) {
-			return noRun(s.path, r.ID)
+			return t.notMine("run", r.ID, noRun(s.path, r.ID))
 		}
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (s *Store) DeleteRun(id string) error {
 			return err
 		}
 		if n, err := gone.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, noRun(s.path, id))
+			return errors.Join(err, t.notMine("run", id, noRun(s.path, id)))
 		}
 		return nil
 	})
@@ -148,14 +148,16 @@ func scanRun(scan func(...any) error, more ...any) (r result.Run, number int64, 
 // "latest", the one created last. The error is ErrNoRun if the name matches
 // none or several.
 func (s *Store) Run(id string) (r result.Run, err error) {
-	err = s.read("reading run "+id, func(c *sql.Conn) error {
+	err = s.read("reading run "+id, func(c *conn) error {
 		exact, err := s.resolve(c, id)
 		if err != nil {
 			return err
 		}
-		row := c.QueryRowContext(context.Background(), "SELECT "+runColumns+" FROM run WHERE id = ?", exact)
 		var number int64
-		if r, number, _, err = scanRun(row.Scan); err != nil {
+		if err := each(c, func(scan func(...any) error) (err error) {
+			r, number, _, err = scanRun(scan)
+			return err
+		}, "SELECT "+runColumns+" FROM run WHERE id = ?", exact); err != nil {
 			return err
 		}
 		return readDescription(c, number, &r)
@@ -164,28 +166,22 @@ func (s *Store) Run(id string) (r result.Run, err error) {
 }
 
 // resolve returns the full ID of a run.
-func (s *Store) resolve(c *sql.Conn, id string) (string, error) {
+func (s *Store) resolve(c *conn, id string) (string, error) {
 	query, args := "SELECT id FROM run WHERE id = ?1 UNION ALL "+
-		"SELECT * FROM (SELECT id FROM run WHERE substr(id, 1, length(?1)) = ?1 AND id <> ?1 ORDER BY number DESC LIMIT 10)", []any{id}
+		"SELECT * FROM (SELECT id FROM run WHERE substr(id, 1, length(?1)) = ?1 AND id <> ?1 ORDER BY number DESC LIMIT 10) AS others", []any{id}
 	if reserved(id) {
 		query, args = "SELECT id FROM run ORDER BY number DESC LIMIT 1", nil
 	}
-	rows, err := c.QueryContext(context.Background(), query, args...)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = rows.Close() }()
 	var found []string
-	for rows.Next() {
+	err := each(c, func(scan func(...any) error) error {
 		var one string
-		if err := rows.Scan(&one); err != nil {
-			return "", err
-		}
+		err := scan(&one)
 		found = append(found, one)
-	}
+		return err
+	}, query, args...)
 	switch {
-	case rows.Err() != nil:
-		return "", rows.Err()
+	case err != nil:
+		return "", err
 	case len(found) == 0 && reserved(id):
 		return "", none(ErrNoRun, "whichfs run makes one", "the results store %s has none yet", s.path)
 	case len(found) == 0:
@@ -196,11 +192,24 @@ func (s *Store) resolve(c *sql.Conn, id string) (string, error) {
 	return found[0], nil
 }
 
+// notMine is why a run or a probe was not changed: it is there and another
+// user's, or missing.
+func (t *tx) notMine(table, id string, missing error) error {
+	var there int
+	if err := t.QueryRow("SELECT count(*) FROM "+table+" WHERE id = ?", id).Scan(&there); err != nil {
+		return err
+	}
+	if there == 0 {
+		return missing
+	}
+	return trouble(ErrNotWritable, result.Refused, t.store.path, table+" "+id+" belongs to another user", "that user may change it, and the owner of the database", nil)
+}
+
 func noRun(path, id string) error {
 	return none(ErrNoRun, "whichfs runs lists them", "%q is not in the results store %s", id, path)
 }
 
-func readDescription(c *sql.Conn, number int64, r *result.Run) error {
+func readDescription(c *conn, number int64, r *result.Run) error {
 	err := each(c, func(scan func(...any) error) error {
 		var one result.Condition
 		err := scan(&one.Group, &one.Name, &one.Value, &one.Matters)
@@ -220,7 +229,8 @@ func readDescription(c *sql.Conn, number int64, r *result.Run) error {
 
 // Runs lists all runs, the latest first.
 func (s *Store) Runs() (list []Summary, err error) {
-	err = s.read("listing the runs", func(c *sql.Conn) error {
+	err = s.read("listing the runs", func(c *conn) error {
+		list = nil
 		return each(c, func(scan func(...any) error) error {
 			var one Summary
 			var concluded int
@@ -239,18 +249,30 @@ func (s *Store) Runs() (list []Summary, err error) {
 }
 
 // each calls f for every row of a query.
-func each(c *sql.Conn, f func(scan func(...any) error) error, query string, args ...any) error {
-	rows, err := c.QueryContext(context.Background(), query, args...)
+func each(c *conn, f func(scan func(...any) error) error, query string, args ...any) error {
+	query, args = c.store.engine.say(query, args)
+	rows, err := c.conn.QueryContext(context.Background(), query, args...)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
+	scan := func(into ...any) error {
+		err := rows.Scan(into...)
+		c.store.engine.heard(into)
+		return err
+	}
 	for rows.Next() {
-		if err := f(rows.Scan); err != nil {
+		if err := f(scan); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
+}
+
+// queryRow is for numbers: text must be read with each.
+func (c *conn) queryRow(query string, args ...any) *sql.Row {
+	query, args = c.store.engine.say(query, args)
+	return c.conn.QueryRowContext(context.Background(), query, args...)
 }
 
 func flag(b bool) int {

@@ -118,6 +118,8 @@ func (t *tx) whyNot(id int64) error {
 		return fmt.Errorf("trial %d is gone: its run was deleted, or another whichfs resumed it meanwhile and took its place", id)
 	case err != nil:
 		return err
+	case !outcome.Valid:
+		return fmt.Errorf("trial %d was begun by another user", id)
 	}
 	return fmt.Errorf("trial %d is already finished (%s)", id, outcome.String)
 }
@@ -190,27 +192,4 @@ func (t *tx) valueOf(m result.Measurement) (value, absent any, err error) {
 	}
 	id, err := t.word(reason)
 	return nil, id, err
-}
-
-// Import stores a whole run with its trials in one transaction. The trials'
-// numbers are ignored; those without an outcome are stored as started.
-func (s *Store) Import(r result.Run, planned int, trials []result.Trial) error {
-	return s.write("importing run "+r.ID, func(t *tx) error {
-		number, err := t.createRun(r, planned)
-		if err != nil {
-			return err
-		}
-		for _, trial := range trials {
-			if trial.ID, err = t.beginTrial(number, trial); err != nil {
-				return err
-			}
-			if trial.Outcome == "" {
-				continue
-			}
-			if err := t.finishTrial(trial); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
