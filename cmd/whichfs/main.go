@@ -26,6 +26,7 @@ type cli struct {
 	JSON  bool   `name:"json-errors" help:"Write errors as JSON."`
 
 	Run        runCmd        `cmd:"" help:"Carry out a study or a plan file and report which filesystem is best."`
+	Serve      serveCmd      `cmd:"" help:"Show the store to browsers: runs, comparisons, histories, recommendations."`
 	Predict    predictCmd    `cmd:"" help:"Predict what a study would measure on hardware that you describe: a processor and the model of a card."`
 	Resume     resumeCmd     `cmd:"" help:"Finish a run that was interrupted."`
 	Runs       runsCmd       `cmd:"" help:"List the runs in the store."`

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"syscall"
 
@@ -12,10 +13,11 @@ import (
 )
 
 // A running run is marked by an abstract socket, which has no file: the kernel removes it with the
-// process, however that ends, so nothing stale can be left behind.
+// process, however that ends, so nothing stale can be left behind. Whoever may send signals to the
+// process may also send it a datagram, which cancels the run.
 
 // mark is the address of a run of the store at path.
-func mark(path, id string) (*unix.SockaddrUnix, error) {
+func mark(path, id string) (*net.UnixAddr, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -24,42 +26,129 @@ func mark(path, id string) (*unix.SockaddrUnix, error) {
 	if !ok {
 		return nil, errors.New("this system does not report inode numbers")
 	}
-	return &unix.SockaddrUnix{Name: fmt.Sprintf("@whichfs-run-%x-%x-%s", st.Dev, st.Ino, id)}, nil
+	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("@whichfs-run-%x-%x-%s", st.Dev, st.Ino, id)}, nil
 }
 
 // holdRun marks a run as being carried out, until release is called. It
-// refuses a run that another process has marked.
-func holdRun(path, id string) (release func(), err error) {
+// refuses a run that another process has marked. cancel, which may be nil, is
+// called when somebody cancels the run.
+func holdRun(path, id string, cancel func()) (release func(), err error) {
 	at, err := mark(path, id)
 	if err != nil {
 		return nil, err
 	}
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("marking run %s: %w", id, err)
-	}
-	switch err := unix.Bind(fd, at); {
-	case err == nil:
-		return func() { _ = unix.Close(fd) }, nil
+	c, err := net.ListenUnixgram("unixgram", at)
+	switch {
 	case errors.Is(err, unix.EADDRINUSE):
-		_ = unix.Close(fd)
 		return nil, result.Refuse("wait for that process to end, or interrupt it", "another process is carrying out run %s", id)
-	default:
-		_ = unix.Close(fd)
+	case err != nil:
 		return nil, fmt.Errorf("marking run %s: %w", id, err)
 	}
+	if err := signed(c); err != nil {
+		_ = c.Close() // nothing was sent
+		return nil, fmt.Errorf("marking run %s: %w", id, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		listen(c, cancel)
+	}()
+	return func() { _ = c.Close(); <-ended }, nil
+}
+
+// signed has the kernel say of each datagram whose process sent it.
+func signed(c *net.UnixConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var set error
+	err = raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
+	return errors.Join(err, set)
+}
+
+// cancelling is the datagram that cancels a run.
+const cancelling = "cancel"
+
+// listen calls cancel for datagrams of this user and of root, until the socket is closed.
+func listen(c *net.UnixConn, cancel func()) {
+	text, control := make([]byte, len(cancelling)+1), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
+	for {
+		n, m, _, _, err := c.ReadMsgUnix(text, control)
+		if err != nil {
+			return
+		}
+		if string(text[:n]) == cancelling && ours(control[:m]) && cancel != nil {
+			cancel()
+		}
+	}
+}
+
+// ours reports whether a process of this user or of root has sent a datagram.
+func ours(control []byte) bool {
+	list, err := unix.ParseSocketControlMessage(control)
+	if err != nil || len(list) != 1 {
+		return false
+	}
+	who, err := unix.ParseUnixCredentials(&list[0])
+	return err == nil && (who.Uid == 0 || int(who.Uid) == os.Geteuid())
+}
+
+// dial connects to the process that carries out a run of the store at path.
+func dial(path, id string) (*net.UnixConn, error) {
+	at, err := mark(path, id)
+	if err != nil {
+		return nil, err
+	}
+	return net.DialUnix("unixgram", nil, at)
 }
 
 // Held reports whether a process is carrying out a run of the store at path.
 func Held(path, id string) bool {
-	at, err := mark(path, id)
+	c, err := dial(path, id)
 	if err != nil {
 		return false
 	}
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	_ = c.Close() // nothing was sent
+	return true
+}
+
+// Cancel has the process that carries out a run of the store end it, as an interrupt does. It does not
+// wait for that.
+func (a *App) Cancel(id string) error {
+	path, err := a.StorePath()
 	if err != nil {
-		return false
+		return err
 	}
-	defer unix.Close(fd) //nolint:errcheck // nothing was sent
-	return unix.Connect(fd, at) == nil
+	c, err := dial(path, id)
+	if err != nil {
+		return result.Refuse("whichfs runs shows what runs", "no process of this machine is carrying out run %s", id)
+	}
+	defer c.Close() //nolint:errcheck // a datagram is sent or not
+	if _, err := c.Write([]byte(cancelling)); err != nil {
+		return fmt.Errorf("cancelling run %s: %w", id, err)
+	}
+	return nil
+}
+
+// Killed is the state of a run that never ended, and on which no process is working.
+const Killed = "killed"
+
+// StateOf is the state of a run of the store at path.
+func StateOf(run result.Run, path string) string {
+	if run.State == result.Running && !Held(path, run.ID) {
+		return Killed
+	}
+	return string(run.State)
+}
+
+// Where is the machine of a run, or the hardware for which it predicts figures.
+func Where(run result.Run) string {
+	switch {
+	case run.Predicted != "":
+		return "predicts " + run.Processor
+	case run.Processor != "":
+		return run.Machine + " (" + run.Processor + ")"
+	}
+	return run.Machine
 }

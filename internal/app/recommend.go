@@ -83,7 +83,7 @@ func (a *App) sources(w Wish) ([]verdict.Judged, error) {
 	}
 	var out []verdict.Judged
 	for _, run := range runs {
-		one, err := judged(st, run)
+		one, err := a.judge(st, run)
 		if err != nil {
 			return nil, err
 		}
