@@ -39,7 +39,7 @@ func (c *runsCmd) Run(a *shell) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTUDY\tSCALE\tMACHINE\tSTORAGE\tTRIALS\tSTATE\tSTARTED")
 	for _, r := range runs {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", r.Run.ID, r.Run.Study, r.Run.Scale, app.Where(r.Run), r.Run.Storage,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", r.Run.ID, r.Run.Study, r.Run.Scale, r.Run.Where(), r.Run.Storage,
 			r.Done, r.Planned, app.StateOf(r.Run, path), r.Run.Started.Local().Format("2006-01-02 15:04"))
 	}
 	return w.Flush()

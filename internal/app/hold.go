@@ -141,14 +141,3 @@ func StateOf(run result.Run, path string) string {
 	}
 	return string(run.State)
 }
-
-// Where is the machine of a run, or the hardware for which it predicts figures.
-func Where(run result.Run) string {
-	switch {
-	case run.Predicted != "":
-		return "predicts " + run.Processor
-	case run.Processor != "":
-		return run.Machine + " (" + run.Processor + ")"
-	}
-	return run.Machine
-}

@@ -94,7 +94,7 @@ func runTable(list []store.Found, path string) doc.Block {
 		}
 		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
 			{Text: one.Run.ID, Href: "/runs/" + one.Run.ID, Check: &doc.Check{Name: "run", Value: one.Run.ID, Label: "compare run " + one.Run.ID}},
-			{Text: one.Run.Study, Under: one.Run.Scale}, doc.T(app.Where(one.Run)), doc.T(one.Run.Storage), doc.T(one.Kernel), trials,
+			{Text: one.Run.Study, Under: one.Run.Scale}, doc.T(one.Run.Where()), doc.T(one.Run.Storage), doc.T(one.Kernel), trials,
 			{Text: state, Tone: map[string]doc.Tone{"running": doc.Good, app.Killed: doc.Bad}[state]},
 			doc.T(one.Run.Started.UTC().Format("2006-01-02 15:04 UTC")), doc.T(strings.Join(one.Labels, ", "))}})
 		if len(one.Labels) > 0 {

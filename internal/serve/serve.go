@@ -32,8 +32,9 @@ type Server struct {
 	// Names are host names, besides localhost and addresses, by which the server may be called.
 	Names []string
 
-	runs verdicts
-	ends context.Context // of the server; streams of events end with it
+	runs   verdicts
+	memory app.Memory
+	ends   context.Context // of the server; streams of events end with it
 }
 
 // Timeouts of connections. An answer may take as long as a large run takes to judge.
@@ -89,6 +90,12 @@ func (s *Server) Handler() http.Handler {
 		"POST /runs/{run}/notes":                s.writeNote,
 		"POST /runs/{run}/cancel":               s.cancelRun,
 		"GET /compare":                          s.compare,
+		"GET /history":                          s.showHistory,
+		"GET /matrix":                           s.showMatrix,
+		"GET /metrics":                          s.scrape,
+		"GET /recommend":                        s.showRecommendation,
+		"GET /findings":                         s.listFindings,
+		"GET /findings/{exploration}/{file}":    s.showFinding,
 		"GET /probes":                           s.listProbes,
 		"GET /probes/{probe}":                   s.showProbe,
 		"GET /events/runs":                      s.listEvents,
@@ -135,21 +142,26 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// fail shows an error.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	status, hint := http.StatusInternalServerError, ""
-	failure := result.FailureOf(err)
-	if failure != nil {
-		hint = failure.Hint
-	}
+// statusOf is the status of an error.
+func statusOf(err error) int {
 	var own *problem
+	failure := result.FailureOf(err)
 	switch {
 	case errors.As(err, &own):
-		status = own.status
+		return own.status
 	case errors.Is(err, store.ErrNoRun), errors.Is(err, store.ErrNoProbe), errors.Is(err, store.ErrNoTrial), errors.Is(err, store.ErrMissing):
-		status = http.StatusNotFound
+		return http.StatusNotFound
 	case failure != nil && failure.Outcome == result.Refused:
-		status = http.StatusBadRequest
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
+// fail shows an error.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status, hint := statusOf(err), ""
+	if failure := result.FailureOf(err); failure != nil {
+		hint = failure.Hint
 	}
 	d := doc.Doc{Title: http.StatusText(status), Kicker: "whichfs serve", Version: s.App.Version, Sections: []doc.Section{{ID: "error", Title: "What happened", Body: []doc.Block{doc.Para{Role: doc.Answer, Text: err.Error()}}}}}
 	if hint != "" {
@@ -192,7 +204,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, d doc
 }
 
 // places are the pages that every page leads to.
-var places = []doc.Link{{Text: "Runs", Href: "/runs"}, {Text: "Compare", Href: "/compare"}, {Text: "Probes", Href: "/probes"}, {Text: "Token", Href: "/token"}}
+var places = []doc.Link{{Text: "Runs", Href: "/runs"}, {Text: "Matrix", Href: "/matrix"}, {Text: "History", Href: "/history"}, {Text: "Compare", Href: "/compare"}, {Text: "Recommend", Href: "/recommend"}, {Text: "Probes", Href: "/probes"}, {Text: "Findings", Href: "/findings"}, {Text: "Token", Href: "/token"}}
 
 // query is the address of a page with the values that are not empty.
 func query(path string, values url.Values) string {

@@ -17,6 +17,11 @@ import (
 	"golang.org/x/net/html"
 
 	"whichfs/internal/app"
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/finding"
+	"whichfs/internal/fault/script"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/fault/writelog"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
@@ -253,7 +258,7 @@ func kindOf(u *url.URL) string {
 func TestEveryLinkLeadsToAValidPage(t *testing.T) {
 	_, web := site(t)
 	pages := reached(t, web.URL)
-	for _, want := range []string{"/runs", "/runs/with-output", "/runs/with-output/data/csv", "/runs/with-output/data/json", "/compare", "/probes", "/token"} {
+	for _, want := range []string{"/runs", "/runs/with-output", "/runs/with-output/data/csv", "/runs/with-output/data/json", "/compare", "/probes", "/token", "/history", "/matrix", "/recommend", "/findings"} {
 		if _, ok := pages[want]; !ok {
 			t.Errorf("no link leads to %s", want)
 		}
@@ -488,6 +493,52 @@ func events(r io.Reader) func() string {
 			if err != nil && n == 0 {
 				return ""
 			}
+		}
+	}
+}
+
+// Findings beside the store are shown with their pictures, and nothing else is.
+func TestFindings(t *testing.T) {
+	s, web := site(t)
+	dir, err := s.App.Evidence("crash-20260101-000000-0001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := finding.Finding{Format: finding.Format, Version: "v", Kernel: "6.1", Candidate: "ext4 -o nobarrier", Size: 1 << 20,
+		Script: script.Script{Name: "append", Ops: []script.Op{{Do: "append", Path: "a", Size: 4096}, {Do: "fsync", Path: "a"}}},
+		Began:  2, Acked: 2, Outcome: fault.Lost, Breaches: []fault.Breach{{Promise: "fsync", Path: "a", Outcome: fault.Lost, What: "the file is gone"}},
+		Seed: 7, Number: 12, Minimal: true, Same: 3, State: states.State{Point: 2, Kept: []int{}}, Base: fault.Image{Size: 1 << 20},
+		Log: writelog.Log{Entries: []writelog.Entry{{Flags: writelog.Mark, Data: []byte("begin 1")}, {Sector: 8, Sectors: 8, Data: bytes.Repeat([]byte{1}, 8*writelog.SectorSize)}}}}
+	var text bytes.Buffer
+	if err := f.Encode(&text); err != nil {
+		t.Fatal(err)
+	}
+	outside := filepath.Join(filepath.Dir(s.App.Path), "outside.json")
+	for path, content := range map[string]string{filepath.Join(dir, "ext4-append-1.json"): text.String(), filepath.Join(dir, "bad.json"): "{}", outside: text.String()} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "link.json")); err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := get(t, web.URL+"/findings")
+	links := valid(t, "/findings", list)
+	const at = "/findings/crash-20260101-000000-0001/ext4-append-1.json"
+	if !slices.Contains(links, at) {
+		t.Fatalf("the list leads to %v", links)
+	}
+	status, page, _ := get(t, web.URL+at)
+	if status != http.StatusOK || !strings.Contains(page, "<svg class=\"crash\"") || !strings.Contains(page, "the file is gone") {
+		t.Errorf("the finding: %d, without its picture or its breach", status)
+	}
+	valid(t, at, page)
+	for path, want := range map[string]int{"crash-20260101-000000-0001/bad.json": 400, "crash-20260101-000000-0001/link.json": 404, "crash-x/..%2f..%2foutside.json": 404, "crash-20260101-000000-0001%2f..%2f..%2f/outside.json": 404, "fill-0001/ext4-append-1.json": 404} {
+		if status, _, _ := get(t, web.URL+"/findings/"+path); status != want {
+			t.Errorf("%s: status %d, not %d", path, status, want)
 		}
 	}
 }
