@@ -93,7 +93,7 @@ func post(t testing.TB, address, token string, form url.Values) (int, string, ht
 	return ask(t, r)
 }
 
-// tokens are the tags of a page, as they are written or as a browser's parser has them.
+// tags are those of a page, as they are written or as a browser's parser has them.
 func tags(n *html.Node) (out []string) {
 	if n.Type == html.ElementNode {
 		out = append(out, "<"+n.Data)
@@ -244,7 +244,7 @@ func reached(t *testing.T, from string) map[string]string {
 	return pages
 }
 
-// kindOf is the address of a page without what is of one run.
+// kindOf is the address of a page without what is only of one run.
 func kindOf(u *url.URL) string {
 	parts := strings.Split(u.Path, "/")
 	for i := 2; i < len(parts); i++ {

@@ -166,7 +166,8 @@ func (p *page) field(id string, x Field) {
 		// A line break right after the tag is not content.
 		p.f("<textarea id=\"%s\" name=\"%s\" rows=\"3\"%s>\n%s</textarea>", id, attr(x.Name), hint, attr(x.Value))
 	case Secret:
-		p.f("<input id=\"%s\" name=\"%s\" type=\"password\" autocomplete=\"current-password\" required>", id, attr(x.Name))
+		// Browsers that keep secrets keep them by user.
+		p.f("<input name=\"user\" autocomplete=\"username\" value=\"whichfs\" aria-label=\"User\" hidden><input id=\"%s\" name=\"%s\" type=\"password\" autocomplete=\"current-password\" required>", id, attr(x.Name))
 	default:
 		list := ""
 		if len(x.Options) > 0 {
