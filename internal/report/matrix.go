@@ -20,11 +20,11 @@ func MatrixDoc(list []verdict.Verdict) doc.Doc {
 		r := v.Run
 		at := place{r.Where(), r.Storage, r.Kernel(), r.ClockName(), r.Scale}
 		for _, u := range v.Uses {
-			head := doc.Column{Head: r.Study, Under: u.Name}
-			col := slices.IndexFunc(t.Columns, func(c doc.Column) bool { return c.Head == head.Head && c.Under == head.Under })
+			head := r.Study + ", " + u.Name
+			col := slices.IndexFunc(t.Columns, func(c doc.Column) bool { return c.Head == head })
 			if col < 0 {
 				col = len(t.Columns)
-				t.Columns = append(t.Columns, head)
+				t.Columns = append(t.Columns, doc.Column{Head: head})
 			}
 			row := slices.Index(rows, at)
 			if row < 0 {
