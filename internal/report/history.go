@@ -88,7 +88,7 @@ func historyLines(g history.Group, by history.Order) (doc.Section, error) {
 	s := doc.Section{ID: "lines", Title: "Figures by " + axis, Nav: "Figures"}
 	parts := doc.Parts{}
 	for _, col := range g.Columns {
-		curve := verdict.Curve{Axis: axis, AxisUnit: "1", Name: col.Name, Unit: col.Unit}
+		curve := verdict.Curve{Axis: axis, Name: col.Name, Unit: col.Unit}
 		chart := doc.Chart{}
 		legend := doc.Table{Style: doc.Legend, In: doc.Page, Columns: []doc.Column{{Head: "Line"}, {Head: "No."}, {Head: "Candidate", Kind: doc.Names}, {Head: "Latest", Kind: doc.Figures}}}
 		for _, l := range col.Lines {
