@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 GO ?= $(shell command -v go || echo /usr/local/go/bin/go)
 VERSION := $(shell git describe --always --abbrev=10 --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
-SOURCES := go.mod go.sum $(shell find cmd internal docs -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path 'docs/*.md' -o -path '*/completion/*' -o -path '*/dataset/profiles/*.json' \) -print)
+SOURCES := go.mod go.sum $(shell find cmd internal docs -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.js' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path 'docs/*.md' -o -path '*/completion/*' -o -path '*/dataset/profiles/*.json' \) -print)
 COMMIT := $(shell git show -s --format=%H 2>/dev/null)
 COMMIT_DATE := $(shell TZ=UTC0 git show -s --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 BUILD := whichfs/internal/sys/build

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 )
 
@@ -35,19 +34,8 @@ func (c *runsCmd) Run(a *shell) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTUDY\tSCALE\tMACHINE\tSTORAGE\tTRIALS\tSTATE\tSTARTED")
 	for _, r := range runs {
-		state := string(r.Run.State)
-		if r.Run.State == result.Running && !st.Held(r.Run.ID) {
-			state = "killed" // it never ended, and no process is working on it
-		}
-		on := r.Run.Machine
-		switch {
-		case r.Run.Predicted != "":
-			on = "predicts " + r.Run.Processor
-		case r.Run.Processor != "":
-			on += " (" + r.Run.Processor + ")"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", r.Run.ID, r.Run.Study, r.Run.Scale, on, r.Run.Storage,
-			r.Done, r.Planned, state, r.Run.Started.Local().Format("2006-01-02 15:04"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", r.Run.ID, r.Run.Study, r.Run.Scale, r.Run.Where(), r.Run.Storage,
+			r.Done, r.Planned, st.StateOf(r.Run), r.Run.Started.Local().Format("2006-01-02 15:04"))
 	}
 	return w.Flush()
 }

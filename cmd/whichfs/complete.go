@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/judge/recommend"
 	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/study"
+	"whichfs/internal/report"
 )
 
 // suggestion is a way to complete a word: the whole word.
@@ -240,6 +241,14 @@ var values = map[string]func(a *shell) []suggestion{
 		all := measures(a)
 		for i := range all {
 			all[i].text += "="
+		}
+		return all
+	},
+	"format": func(*shell) (all []suggestion) {
+		for _, f := range report.All {
+			if f.Export != nil {
+				all = append(all, suggestion{text: f.Name})
+			}
 		}
 		return all
 	},

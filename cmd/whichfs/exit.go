@@ -30,7 +30,7 @@ var exits = []struct {
 	{exitRefused, "refused", "the request is impossible, unsafe or misspelt"},
 	{exitUnsupported, "unsupported", "nothing that was requested can run on this machine"},
 	{exitSubject, "subject", "the subject of the test failed: every filesystem, or the storage of a probe"},
-	{exitFindings, "findings", "some crash states break what was promised"},
+	{exitFindings, "findings", "some crash states break what was promised, or compare --fail-on worse found something worse"},
 	{exitInterrupted, "interrupted", "interrupted by the user; whichfs resume continues"},
 }
 

@@ -28,12 +28,15 @@ type cli struct {
 
 	Start      startCmd      `cmd:"" default:"1" hidden:""`
 	Run        runCmd        `cmd:"" help:"Carry out a study or a plan file and report which filesystem is best."`
+	Serve      serveCmd      `cmd:"" help:"Show the store to browsers: runs, comparisons, histories, recommendations."`
 	Predict    predictCmd    `cmd:"" help:"Predict what a study would measure on hardware that you describe: a processor and the model of a card."`
 	Resume     resumeCmd     `cmd:"" help:"Finish a run that was interrupted."`
 	Runs       runsCmd       `cmd:"" help:"List the runs in the store."`
 	Report     reportCmd     `cmd:"" help:"Report a run in the terminal, as a page or as data."`
+	Export     exportCmd     `cmd:"" help:"Write any number of runs into one file for other programs."`
 	Recommend  recommendCmd  `cmd:"" help:"Recommend a filesystem for your own needs and weights."`
 	Compare    compareCmd    `cmd:"" help:"Compare two runs: what changed, and what differs; or a prediction with a measurement; or probes, side by side."`
+	History    historyCmd    `cmd:"" help:"Show how the figures of a study went from run to run, or from kernel to kernel, and what changed since when."`
 	Probe      probeCmd      `cmd:"" help:"Infer from timing how storage works inside; only reads unless allowed to write."`
 	Probes     probesCmd     `cmd:"" help:"List the probes in the store, or show one again."`
 	Crash      crashCmd      `cmd:"" help:"Find out what a power loss at any moment can leave of files."`

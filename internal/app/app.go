@@ -25,6 +25,8 @@ type App struct {
 	Version string
 	// AgentPath is where boards have the agent; empty: it is sent to them.
 	AgentPath string
+	// Judging judges runs for comparisons and recommendations; nil: each is judged anew.
+	Judging Judging
 	// Note passes a message to the user, separate from the answer.
 	Note func(text string)
 }
@@ -77,7 +79,7 @@ func (a *App) DeleteRun(name string) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	release, err := hold(st, []result.Run{r})
+	release, err := hold(st, []result.Run{r}, nil)
 	if err != nil {
 		return "", err
 	}

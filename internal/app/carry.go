@@ -30,6 +30,9 @@ const (
 // when ctx ends.
 func (j *Job) Carry(ctx context.Context, at int, watch experiment.Observer) (Ending, error) {
 	run, p, may := j.Runs[at], j.Plans[at], j.may
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(j.cancelled, stop)()
 	var err error
 	if may.Work, err = workDir(p.Machine, may.Work); err != nil {
 		return 0, err
@@ -116,8 +119,9 @@ func cutShort(st *store.Store, run result.Run, planned plan.Plan, err error) err
 		finished, len(plan.Trials(planned)), run.ID, run.ID))
 }
 
-// hold marks runs of the store as being carried out by this process.
-func hold(st *store.Store, runs []result.Run) (release func(), err error) {
+// hold marks runs of the store as being carried out by this process. cancel, which may be nil, is called
+// when somebody cancels one of them.
+func hold(st *store.Store, runs []result.Run, cancel func()) (release func(), err error) {
 	var held []func()
 	release = func() {
 		for _, let := range held {
@@ -125,7 +129,7 @@ func hold(st *store.Store, runs []result.Run) (release func(), err error) {
 		}
 	}
 	for _, r := range runs {
-		let, err := st.Hold(r.ID)
+		let, err := st.Hold(r.ID, cancel)
 		if err != nil {
 			release()
 			return nil, err

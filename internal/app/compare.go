@@ -13,22 +13,44 @@ import (
 
 // Compare compares two runs of the store.
 func (a *App) Compare(before, after string) (contrast.Contrast, error) {
-	st, err := a.ReadStore()
+	list, err := a.CompareRuns([]string{before, after})
 	if err != nil {
 		return contrast.Contrast{}, err
 	}
+	return list[0], nil
+}
+
+// CompareRuns compares the first of two or more runs of the store with each of the others.
+func (a *App) CompareRuns(names []string) (list []contrast.Contrast, err error) {
+	st, err := a.ReadStore()
+	if err != nil {
+		return nil, err
+	}
 	defer st.Close() //nolint:errcheck // read only
-	var both [2]verdict.Judged
-	for i, name := range []string{before, after} {
+	var first verdict.Judged
+	for i, name := range names {
 		run, err := st.Run(name)
 		if err != nil {
-			return contrast.Contrast{}, err
+			return nil, err
 		}
-		if both[i], err = judged(st, run); err != nil {
-			return contrast.Contrast{}, err
+		one, err := a.judge(st, run)
+		if err != nil {
+			return nil, err
 		}
+		if i == 0 {
+			first = one
+			continue
+		}
+		c, err := contrast.Compare(first, one)
+		if err != nil {
+			return nil, err
+		}
+		if c.Prediction != nil && len(names) > 2 {
+			return nil, result.Refuse("compare two at a time", "of runs %s and %s, one predicts what the other measured", names[0], name)
+		}
+		list = append(list, c)
 	}
-	return contrast.Compare(both[0], both[1])
+	return list, nil
 }
 
 // CompareCards compares two or more probes: of the store, of files, or published ones.

@@ -93,7 +93,7 @@ func (a *App) sources(w Wish) (out []verdict.Judged, newer []string, err error) 
 		newer = append(newer, text)
 	}
 	for _, run := range runs {
-		one, err := judged(st, run)
+		one, err := a.judge(st, run)
 		if err != nil {
 			return nil, nil, err
 		}

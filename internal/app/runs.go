@@ -225,6 +225,15 @@ type Job struct {
 	machine machine.Machine
 	may     Permission
 	release func()
+	// cancelled ends when somebody cancels one of the runs from outside.
+	cancelled context.Context
+	cancel    context.CancelFunc
+}
+
+func (a *App) job(may Permission) *Job {
+	j := &Job{app: a, may: may}
+	j.cancelled, j.cancel = context.WithCancel(context.Background())
+	return j
 }
 
 // Begin makes the requested runs and the data sets that they need.
@@ -233,7 +242,8 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{Plans: plans, app: a, may: q.Permission}
+	j := a.job(q.Permission)
+	j.Plans = plans
 	if j.machine, err = a.machine(plans[0].Machine, plans[0].Clock); err != nil {
 		return nil, err
 	}
@@ -266,7 +276,7 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if j.Runs, err = a.runs(j.Store, q, plans, sets); err != nil {
 		return nil, err
 	}
-	if j.release, err = hold(j.Store, j.Runs); err != nil {
+	if j.release, err = hold(j.Store, j.Runs, j.cancel); err != nil {
 		return nil, err
 	}
 	if err := check(j.machine, plans, q.Permission); err != nil { // a level's guest may be too small for the data
@@ -286,7 +296,7 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 // Resume resumes the rest of a run and of its series. rounds above 0 is the new total. A job
 // without runs has nothing left to do; run is the one that was named.
 func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run result.Run, err error) {
-	j := &Job{app: a, may: may}
+	j := a.job(may)
 	if j.Store, err = a.ExistingStore(); err != nil {
 		return nil, run, err
 	}
@@ -302,7 +312,7 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	if err != nil {
 		return nil, run, err
 	}
-	if j.release, err = hold(j.Store, runs); err != nil {
+	if j.release, err = hold(j.Store, runs, j.cancel); err != nil {
 		return nil, run, err
 	}
 	for _, r := range runs {
@@ -332,6 +342,7 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 
 // Close releases the runs.
 func (j *Job) Close() {
+	j.cancel()
 	if j.release != nil {
 		j.release()
 	}
@@ -368,3 +379,6 @@ func goOn(st *store.Store, id string, rounds int) (run result.Run, p plan.Plan, 
 	p.Budget = 0 // it was spent; resuming means finishing the rest
 	return run, p, true, nil
 }
+
+// Cancelled is closed when somebody cancels one of the runs from outside, and when the job is closed.
+func (j *Job) Cancelled() <-chan struct{} { return j.cancelled.Done() }

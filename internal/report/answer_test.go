@@ -318,14 +318,14 @@ func TestAnswerPages(t *testing.T) {
 		for _, v := range []chromium.View{{Width: 320, Height: 800}, {Width: 390, Height: 800, Dark: true}, {Width: 820, Height: 800}, {Width: 1280, Height: 800, Dark: true}, {Width: 1280, Height: 800}} {
 			look(t, ctx, v)
 			if got := ask[int64](t, ctx, `document.documentElement.scrollWidth`); got > v.Width {
-				t.Errorf("%s: at %d pixels the page is %d wide; %v", name, v.Width, got, ask[[]string](t, ctx, overflowing))
+				t.Errorf("%s: at %d pixels the page is %d wide; %v", name, v.Width, got, ask[[]string](t, ctx, chromium.Overflowing))
 			}
-			for _, poor := range ask[[]string](t, ctx, poorContrast) {
+			for _, poor := range ask[[]string](t, ctx, chromium.PoorContrast) {
 				t.Errorf("%s %+v: contrast below 4.5: %s", name, v, poor)
 			}
 		}
 		look(t, ctx, chromium.View{Width: 390, Height: 800})
-		bad := append(ask[[]string](t, ctx, tables), ask[[]string](t, ctx, dangling)...)
+		bad := append(ask[[]string](t, ctx, chromium.Tables), ask[[]string](t, ctx, dangling)...)
 		if bad = append(bad, ask[[]string](t, ctx, doubled)...); len(bad) > 0 {
 			t.Errorf("%s: %q", name, bad)
 		}

@@ -110,7 +110,7 @@ func TestChartsShowTheirFigures(t *testing.T) {
 		for _, dark := range []bool{false, true} {
 			look(t, ctx, chromium.View{Width: width, Height: 800, Dark: dark})
 			if got := ask[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
-				t.Errorf("at %d pixels the page is %d wide; %v", width, got, ask[[]string](t, ctx, overflowing))
+				t.Errorf("at %d pixels the page is %d wide; %v", width, got, ask[[]string](t, ctx, chromium.Overflowing))
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func TestHostileFlash(t *testing.T) {
 	for _, width := range []int64{320, 1280} {
 		look(t, ctx, chromium.View{Width: width, Height: 800})
 		if got := ask[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
-			t.Errorf("at %d pixels the hostile page is %d wide; %v", width, got, ask[[]string](t, ctx, overflowing))
+			t.Errorf("at %d pixels the hostile page is %d wide; %v", width, got, ask[[]string](t, ctx, chromium.Overflowing))
 		}
 	}
 	w.check(t)

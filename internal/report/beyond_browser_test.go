@@ -30,7 +30,7 @@ func TestNewPagesFitEveryWindow(t *testing.T) {
 		for _, width := range []int64{320, 390, 640, 820, 1024, 1280, 1900} {
 			look(t, ctx, chromium.View{Width: width, Height: 800})
 			if got := ask[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
-				t.Errorf("%s at %d pixels is %d wide; %v", name, width, got, ask[[]string](t, ctx, overflowing))
+				t.Errorf("%s at %d pixels is %d wide; %v", name, width, got, ask[[]string](t, ctx, chromium.Overflowing))
 			}
 			// No text overlaps another.
 			for _, bad := range ask[[]string](t, ctx, overlapping) {
@@ -39,11 +39,11 @@ func TestNewPagesFitEveryWindow(t *testing.T) {
 		}
 		for _, view := range []chromium.View{{Width: 1280, Height: 800}, {Width: 1280, Height: 800, Dark: true}, {Width: 390, Height: 800, Dark: true}} {
 			look(t, ctx, view)
-			for _, poor := range ask[[]string](t, ctx, poorContrast) {
+			for _, poor := range ask[[]string](t, ctx, chromium.PoorContrast) {
 				t.Errorf("%s, %+v: contrast below 4.5: %s", name, view, poor)
 			}
 		}
-		for _, bad := range ask[[]string](t, ctx, tables) {
+		for _, bad := range ask[[]string](t, ctx, chromium.Tables) {
 			t.Errorf("%s: %s", name, bad)
 		}
 		for _, bad := range ask[[]string](t, ctx, dangling) {

@@ -109,7 +109,7 @@ func TestCardsPage(t *testing.T) {
 	for _, width := range []int64{360, 420, 1280} {
 		for _, dark := range []bool{false, true} {
 			look(t, ctx, chromium.View{Width: width, Height: 900, Dark: dark})
-			if out := ask[[]string](t, ctx, overflowing); len(out) > 0 {
+			if out := ask[[]string](t, ctx, chromium.Overflowing); len(out) > 0 {
 				t.Errorf("%d wide: sticks out: %q", width, out)
 			}
 		}

@@ -289,14 +289,24 @@ var contrastFields = []string{
 	"ratio", "ratio_low", "ratio_high", "sim_low", "sim_high", "p", "adjusted", "outcome", "absent",
 }
 
-// ContrastCSV writes one row per comparison. All candidates together have the
+// ContrastCSV writes one row per comparison of the given ones. All candidates together have the
 // name "*"; an unknown end of an interval is empty.
-func ContrastCSV(w io.Writer, c contrast.Contrast) error {
+func ContrastCSV(w io.Writer, contrasts ...contrast.Contrast) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
 	if err := out.Write(contrastFields); err != nil {
 		return err
 	}
+	for _, c := range contrasts {
+		if err := contrastRows(out, c); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func contrastRows(out *csv.Writer, c contrast.Contrast) error {
 	for _, list := range [][]contrast.Column{c.Columns, c.Extra} {
 		for _, col := range list {
 			for i, ch := range append([]contrast.Change{col.All}, col.Rows...) {
@@ -309,8 +319,7 @@ func ContrastCSV(w io.Writer, c contrast.Contrast) error {
 			}
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return nil
 }
 
 func contrastRow(c contrast.Contrast, col contrast.Column, ch contrast.Change) []string {

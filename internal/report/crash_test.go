@@ -229,13 +229,13 @@ func TestCrashPage(t *testing.T) {
 	for _, width := range []int64{360, 1280} {
 		for _, dark := range []bool{false, true} {
 			look(t, ctx, chromium.View{Width: width, Height: 900, Dark: dark})
-			if out := ask[[]string](t, ctx, overflowing); len(out) > 0 {
+			if out := ask[[]string](t, ctx, chromium.Overflowing); len(out) > 0 {
 				t.Errorf("%d wide: sticks out: %q", width, out)
 			}
 			if got := ask[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
 				t.Errorf("at %d pixels the page is %d wide", width, got)
 			}
-			for _, poor := range ask[[]string](t, ctx, poorContrast) {
+			for _, poor := range ask[[]string](t, ctx, chromium.PoorContrast) {
 				t.Errorf("%d wide, dark %v: contrast below 4.5: %s", width, dark, poor)
 			}
 		}
@@ -245,7 +245,7 @@ func TestCrashPage(t *testing.T) {
 			t.Errorf("%d of %s in the picture", n, selector)
 		}
 	}
-	for _, bad := range append(ask[[]string](t, ctx, tables), ask[[]string](t, ctx, doubled)...) {
+	for _, bad := range append(ask[[]string](t, ctx, chromium.Tables), ask[[]string](t, ctx, doubled)...) {
 		t.Error(bad)
 	}
 	for _, bad := range ask[[]string](t, ctx, dangling) {

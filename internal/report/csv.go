@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/csv"
 	"io"
-	"math"
 	"strconv"
 	"time"
 
@@ -16,16 +15,21 @@ var csvHead = []string{
 	"started", "phase", "metric", "value", "unit", "absent", "variant",
 }
 
-// writeCSV writes one row per measurement, in the format of RFC 4180. An absent
-// figure has an empty value and its reason in the field "absent". A trial
-// without any measurement has one row without a metric, so that a failed trial
-// is not simply missing.
-func writeCSV(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
+// csvFile exports one row per measurement, in the format of RFC 4180. An absent
+// figure has an empty value and its reason in the field "absent".
+type csvFile struct {
+	c   *csv.Writer
+	err error
+}
+
+func newCSV(w io.Writer) Exporter {
 	c := csv.NewWriter(w)
 	c.UseCRLF = true
-	if err := c.Write(csvHead); err != nil {
-		return err
-	}
+	return &csvFile{c, c.Write(csvHead)}
+}
+
+// Add implements Exporter.
+func (f *csvFile) Add(v verdict.Verdict, trials []result.Trial) error {
 	run := v.Run
 	for _, t := range trials {
 		row := []string{
@@ -33,26 +37,26 @@ func writeCSV(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 			strconv.Itoa(t.Round), strconv.Itoa(t.Place), t.Candidate, strconv.Itoa(t.Attempt), string(t.Outcome),
 			csvTime(t.Started),
 		}
-		measurements := t.Measurements
-		if len(measurements) == 0 {
-			measurements = []result.Measurement{{Phase: t.Phase, Absent: t.Reason}}
-		}
-		for _, m := range measurements {
-			value, absent := "", m.Absent
-			switch {
-			case absent != "" || m.Metric == "":
-			case math.IsNaN(m.Value) || math.IsInf(m.Value, 0):
-				absent = "not a finite number"
-			default:
+		for _, m := range figuresOr(t) {
+			value := ""
+			if m.Absent == "" && m.Metric != "" {
 				value = strconv.FormatFloat(m.Value, 'g', -1, 64)
 			}
-			if err := c.Write(append(row[:len(row):len(row)], m.Phase, m.Metric, value, m.Unit, absent, t.Variant)); err != nil {
-				return err
+			if f.err == nil {
+				f.err = f.c.Write(append(row[:len(row):len(row)], m.Phase, m.Metric, value, m.Unit, m.Absent, t.Variant))
 			}
 		}
 	}
-	c.Flush()
-	return c.Error()
+	return f.err
+}
+
+// Close implements Exporter.
+func (f *csvFile) Close() error {
+	f.c.Flush()
+	if f.err != nil {
+		return f.err
+	}
+	return f.c.Error()
 }
 
 func csvTime(t time.Time) string {

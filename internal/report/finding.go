@@ -61,7 +61,7 @@ func FindingDoc(f finding.Finding, all bool) doc.Doc {
 	rows := rowsOf(f)
 	return doc.Doc{Title: findingTitle(f), Kicker: "whichfs crash show", Facts: findingFacts(f), Sections: []doc.Section{
 		{ID: "finding", Title: "Finding", Body: []doc.Block{doc.Items{List: findingItems(f, rows)}}},
-		{ID: "log", Title: "The log, and what the cut left of it", Body: logBlocks(rows, f.State.Point, all)},
+		{ID: "log", Title: "The log, and what the cut left of it", Body: append([]doc.Block{doc.Chart{SVG: crashSVG(f, 1), Label: "Picture of " + findingTitle(f)}}, logBlocks(rows, f.State.Point, all)...)},
 	}}
 }
 

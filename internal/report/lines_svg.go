@@ -16,6 +16,7 @@ import (
 
 	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
+	"whichfs/internal/sys/units"
 )
 
 // Charts of many lines. Each line has its number at its end, and its own mark,
@@ -253,6 +254,9 @@ func (t pointTicks) Ticks(low, high float64) []plot.Tick {
 		tick := plot.Tick{Value: x}
 		if at := place(x); at-last >= room {
 			tick.Label, last = verdict.AxisValue(x, t.unit), at
+			if t.unit == "" { // a place in a list
+				tick.Label = units.Value(x, "1")
+			}
 		}
 		out = append(out, tick)
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -74,6 +75,9 @@ func phaseFold(p verdict.Phase) doc.Fold {
 		for k, row := range p.Rows {
 			f, ok := row.Figures[m]
 			cell := doc.Cell{Absent: f.Absent, Text: estimate(f.Estimate, f.Unit)}
+			if m != rateMetric {
+				cell.Origin = "figures?" + url.Values{"phase": {p.Name}, "metric": {m}, "candidate": {row.Candidate}}.Encode()
+			}
 			if !ok {
 				cell.Absent = "not measured"
 			}

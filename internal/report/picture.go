@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -97,7 +98,7 @@ func barTable(v verdict.Verdict, col verdict.Column) doc.Table {
 			continue
 		}
 		names = append(names, c.Candidate)
-		figure := doc.Cell{Text: estimate(c.Estimate, col.Unit), Tail: rateText(col, c)}
+		figure := doc.Cell{Text: estimate(c.Estimate, col.Unit), Tail: rateText(col, c), Origin: columnOrigin(col, c)}
 		if c.Estimate.Single {
 			figure.Tag = "one figure"
 		}
@@ -119,6 +120,11 @@ func barTable(v verdict.Verdict, col verdict.Column) doc.Table {
 	}
 	t.Below = append(t.Below, noFigure(absentees(v, col))...)
 	return t
+}
+
+// columnOrigin is where a site shows the trials of a figure.
+func columnOrigin(col verdict.Column, c verdict.Cell) string {
+	return "figures?" + url.Values{"column": {col.Key}, "candidate": {c.Candidate}}.Encode()
 }
 
 // toBest is a candidate's figure relative to the best: its ratio, or the
@@ -175,7 +181,7 @@ func gradeCell(col verdict.Column, c verdict.Cell) doc.Cell {
 	if c.Absent != "" {
 		return doc.Cell{Absent: c.Absent}
 	}
-	cell := doc.Cell{Text: c.Grade.String(), Shade: shadeOf(c.Grade), Under: strings.TrimSuffix(estimate(c.Estimate, col.Unit)+", "+rateText(col, c), ", ")}
+	cell := doc.Cell{Text: c.Grade.String(), Shade: shadeOf(c.Grade), Under: strings.TrimSuffix(estimate(c.Estimate, col.Unit)+", "+rateText(col, c), ", "), Origin: columnOrigin(col, c)}
 	switch {
 	case c.Grade >= verdict.VeryGood:
 		cell.Tone = doc.Good

@@ -128,7 +128,7 @@ func TestProbePage(t *testing.T) {
 	ctx, w := browse(t, page.Bytes())
 	for _, width := range []int64{360, 1280} {
 		look(t, ctx, chromium.View{Width: width, Height: 900})
-		if out := ask[[]string](t, ctx, overflowing); len(out) > 0 {
+		if out := ask[[]string](t, ctx, chromium.Overflowing); len(out) > 0 {
 			t.Errorf("%d wide: sticks out: %q", width, out)
 		}
 	}

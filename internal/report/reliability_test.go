@@ -209,7 +209,7 @@ func TestProvenGolden(t *testing.T) {
 	for _, width := range []int64{320, 1280} {
 		look(t, ctx, chromium.View{Width: width, Height: 800})
 		if got := ask[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
-			t.Errorf("at %d pixels the page is %d wide; %v", width, got, ask[[]string](t, ctx, overflowing))
+			t.Errorf("at %d pixels the page is %d wide; %v", width, got, ask[[]string](t, ctx, chromium.Overflowing))
 		}
 	}
 	w.check(t)
@@ -241,7 +241,7 @@ func TestSurvivalPage(t *testing.T) {
 		for _, dark := range []bool{false, true} {
 			look(t, ctx, chromium.View{Width: width, Height: 800, Dark: dark})
 			if got := ask[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
-				t.Errorf("at %d pixels the page is %d wide; %v", width, got, ask[[]string](t, ctx, overflowing))
+				t.Errorf("at %d pixels the page is %d wide; %v", width, got, ask[[]string](t, ctx, chromium.Overflowing))
 			}
 		}
 		off := ask[[]string](t, ctx, `Array.from(document.querySelectorAll('.grid .ends i')).filter(i => {

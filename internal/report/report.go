@@ -25,18 +25,24 @@ type Format struct {
 	Series func(w io.Writer, v verdict.SeriesVerdict) error
 	// Short renders only the summary, of one run or of those of a series; nil: there is none.
 	Short func(w io.Writer, v []verdict.Verdict) error
+	// Export begins a file of any number of runs; nil: a file has one. Judged: it takes their verdicts.
+	Export func(w io.Writer) Exporter
+	Judged bool
 }
 
 // All lists the formats in the order of help texts.
 var All = []Format{
-	{"text", "txt", "", writeText, nil, nil},
-	{"summary", "txt", "", writeSummary, nil, nil},
-	{"html", "html", "Write the page to FILE.", writeHTML, writeSeriesHTML, nil},
-	{"json", "json", "Write verdict and measurements as JSON to FILE; - is standard output. With --summary: the answers alone (docs/summary.schema.json).", writeJSON, SeriesJSON, SummaryJSON},
-	{"csv", "csv", "Write one row per measurement to FILE; - is standard output.", writeCSV, nil, nil},
-	{"junit", "xml", "Write JUnit XML to FILE; - is standard output.", writeJUnit, nil, nil},
-	{"bonnie", "csv", "Write Bonnie++ CSV, for bon_csv2html, to FILE; - is standard output.", writeBonnie, nil, nil},
-	{"gobench", "bench", "Write Go benchmark format, for benchstat, to FILE; - is standard output.", writeGoBench, nil, nil},
+	{Name: "text", Extension: "txt", Write: writeText},
+	{Name: "summary", Extension: "txt", Write: writeSummary},
+	{Name: "html", Extension: "html", Help: "Write the page to FILE.", Write: writeHTML, Series: writeSeriesHTML},
+	{Name: "json", Extension: "json", Help: "Write verdict and measurements as JSON to FILE; - is standard output. With --summary: the answers alone (docs/summary.schema.json).", Write: writeJSON, Series: SeriesJSON, Short: SummaryJSON, Export: newJSONList, Judged: true},
+	{Name: "csv", Extension: "csv", Help: "Write one row per measurement to FILE; - is standard output.", Write: single(newCSV), Export: newCSV},
+	{Name: "parquet", Extension: "parquet", Help: "Write one row per measurement as Parquet to FILE; - is standard output.", Write: single(newParquet), Export: newParquet},
+	{Name: "junit", Extension: "xml", Help: "Write JUnit XML to FILE; - is standard output.", Write: writeJUnit},
+	{Name: "bonnie", Extension: "csv", Help: "Write Bonnie++ CSV, for bon_csv2html, to FILE; - is standard output.", Write: writeBonnie},
+	{Name: "gobench", Extension: "bench", Help: "Write Go benchmark format, for benchstat, to FILE; - is standard output.", Write: writeGoBench, Export: newBenchList},
+	{Name: "openmetrics", Extension: "txt", Help: "Write the estimates as OpenMetrics, for Prometheus, to FILE; - is standard output.", Write: single(newOpenMetrics), Export: newOpenMetrics, Judged: true},
+	{Name: "lava", Extension: "txt", Help: "Write the estimates as signals of LAVA to FILE; - is standard output.", Write: single(newLAVA), Export: newLAVA, Judged: true},
 }
 
 // ByName finds a format.

@@ -194,7 +194,7 @@ func TestHostileToy(t *testing.T) {
 		for _, width := range []int64{320, 1280} {
 			look(t, ctx, chromium.View{Width: width, Height: 800})
 			if got := ask[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
-				t.Errorf("%s: at %d pixels the hostile page is %d wide; %v", name, width, got, ask[[]string](t, ctx, overflowing))
+				t.Errorf("%s: at %d pixels the hostile page is %d wide; %v", name, width, got, ask[[]string](t, ctx, chromium.Overflowing))
 			}
 		}
 		w.check(t)

@@ -108,7 +108,9 @@ func trialLog(run result.Run, trials []result.Trial) doc.Fold {
 		if !run.Counts() {
 			overhead = units.Value(x.Overhead, "s")
 		}
-		t.Rows = append(t.Rows, doc.Texts(fmt.Sprint(x.Round), fmt.Sprint(x.Place), x.Named(), fmt.Sprint(x.Attempt), outcome, overhead))
+		row := doc.Texts(fmt.Sprint(x.Round), fmt.Sprint(x.Place), x.Named(), fmt.Sprint(x.Attempt), outcome, overhead)
+		row.Cells[2].Origin = fmt.Sprintf("trials/%d", x.ID)
+		t.Rows = append(t.Rows, row)
 	}
 	if len(t.Rows) == 0 {
 		return doc.Fold{}

@@ -170,6 +170,28 @@ type Run struct {
 	Active float64 `json:"active"`
 }
 
+// Where is the machine of a run with the processor that its guests were charged for, or the hardware
+// for which it predicts figures.
+func (r Run) Where() string {
+	switch {
+	case r.Predicted != "":
+		return "predicts " + r.Processor
+	case r.Processor != "":
+		return r.Machine + " (" + r.Processor + ")"
+	}
+	return r.Machine
+}
+
+// Kernel is the run's kernel; empty: no condition says it.
+func (r Run) Kernel() string {
+	for _, c := range r.Conditions {
+		if c.Group == "machine" && c.Name == "kernel" {
+			return c.Value
+		}
+	}
+	return ""
+}
+
 // RunState is the state of a run.
 type RunState string
 

@@ -1,6 +1,7 @@
 package contrast
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -124,6 +125,24 @@ func about(list []Difference) []string {
 	}
 	if slices.Contains(out, "kernel") || slices.Contains(out, "tools") {
 		out = slices.DeleteFunc(out, func(s string) bool { return s == labImage })
+	}
+	return out
+}
+
+// Differs are the conditions that matter and differ from run a to run b, each in a few words:
+// "kernel 6.1 → 6.12".
+func Differs(a, b result.Run) []string {
+	var out []string
+	list := differences(a, b, false)
+	named := about(list)
+	for _, d := range list {
+		if d.Matters && slices.Contains(named, d.About) {
+			name := d.Name
+			if !strings.HasPrefix(name, d.About) {
+				name = d.About + ": " + name
+			}
+			out = append(out, fmt.Sprintf("%s %s → %s", name, cmp.Or(d.A, "none"), cmp.Or(d.B, "none")))
+		}
 	}
 	return out
 }

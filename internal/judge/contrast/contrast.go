@@ -175,16 +175,25 @@ func Compare(a, b verdict.Judged) (Contrast, error) {
 	return c, nil
 }
 
+// Worse names what is worse in run B, beyond chance and the margin, among the measures of the study:
+// "Write of ext4".
+func (c Contrast) Worse() []string {
+	var out []string
+	for _, col := range c.Columns {
+		for _, ch := range col.Rows {
+			if ch.Absent == "" && ch.Outcome == Higher {
+				out = append(out, col.Name+" of "+ch.Candidate)
+			}
+		}
+	}
+	return out
+}
+
 func side(s verdict.Judged) Side {
 	r := s.Verdict.Run
-	out := Side{ID: r.ID, Study: r.Study, Scale: r.Scale, Machine: r.Machine, Storage: r.Storage, Version: r.Version, Rounds: r.Rounds, Started: r.Started}
+	out := Side{ID: r.ID, Study: r.Study, Scale: r.Scale, Machine: r.Machine, Storage: r.Storage, Version: r.Version, Kernel: r.Kernel(), Rounds: r.Rounds, Started: r.Started}
 	if predicts(r) {
 		out.Predicted = cmp.Or(r.Predicted, r.Processor+" on "+r.Storage)
-	}
-	for _, c := range r.Conditions {
-		if c.Group == "machine" && c.Name == "kernel" {
-			out.Kernel = c.Value
-		}
 	}
 	return out
 }

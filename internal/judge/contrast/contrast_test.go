@@ -351,3 +351,12 @@ func TestSmallChange(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 }
+
+// Worse is what is higher in the study's measures, of the candidates themselves.
+func TestWorse(t *testing.T) {
+	c := Contrast{Columns: []Column{{Name: "Write", All: Change{Outcome: Higher}, Rows: []Change{{Candidate: "ext4", Outcome: Higher}, {Candidate: "xfs", Outcome: Lower}, {Candidate: "f2fs", Outcome: Open}, {Candidate: "btrfs", Outcome: Higher, Absent: "failed"}}}},
+		Extra: []Column{{Name: "check", Rows: []Change{{Candidate: "ext4", Outcome: Higher}}}}}
+	if got := c.Worse(); len(got) != 1 || got[0] != "Write of ext4" {
+		t.Errorf("worse: %v", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -78,8 +79,11 @@ func Look(v View) chromedp.Action[chromedp.Void] {
 	)
 }
 
-// Open loads a file.
+// Open loads a file, or an address of the web.
 func Open(path string) (chromedp.Action[chromedp.Void], error) {
+	if strings.HasPrefix(path, "http://") {
+		return chromedp.Navigate(path), nil
+	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err

@@ -226,6 +226,8 @@ func (c Commands) media() Media { return c.In }
 func (Footnotes) media() Media  { return 0 }
 func (t Table) media() Media    { return t.In }
 func (Part) media() Media       { return 0 }
+func (Form) media() Media       { return Page }
+func (Links) media() Media      { return Page }
 
 // Table is a table of cells.
 type Table struct {
@@ -294,6 +296,8 @@ type Cell struct {
 	Foot   string // a footnote
 	Tag    string // a short word beside it, on the page
 	Href   string // target of a link, on the page
+	Origin string // where a site shows what it is made from, relative to the site's document
+	Check  *Check // chooses the row in a form
 	Tone   Tone
 	Shade  int // background colour, from 1, worst, to 8, best; 0: none
 	Bar    *Span

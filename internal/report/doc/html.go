@@ -17,16 +17,12 @@ var pageStyle string
 // HTML writes a document as a page: one file without scripts, which opens
 // offline and from a mail attachment. The style sheet draws bars from shares;
 // their figures are always next to them. The error is that of w.
-func HTML(w io.Writer, d Doc) error {
-	p := &page{}
-	p.doc(d)
-	_, err := io.WriteString(w, p.b.String())
-	return err
-}
+func HTML(w io.Writer, d Doc) error { return Site{}.HTML(w, d) }
 
 // page builds a page.
 type page struct {
 	b     strings.Builder
+	site  Site
 	notes notes
 	name  string // of the innermost part: the subject of its tables
 	level int    // of headings
@@ -95,8 +91,8 @@ func (p *page) doc(d Doc) {
 	}
 	p.f("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"+
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"+
-		"<meta name=\"generator\" content=\"%s\">\n<title>%s – whichfs</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>%s</style>\n</head>\n<body>\n",
-		attr(strings.TrimSpace("whichfs "+d.Version)), attr(window), pageStyle)
+		"<meta name=\"generator\" content=\"%s\">\n<title>%s – whichfs</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>%s</style>\n%s</head>\n<body>\n",
+		attr(strings.TrimSpace("whichfs "+d.Version)), attr(window), pageStyle+p.site.style(), p.site.live())
 	var shown []Section
 	for _, s := range d.Sections {
 		if s.In.long().in(Page) {
@@ -106,6 +102,7 @@ func (p *page) doc(d Doc) {
 	if len(shown) > 0 {
 		p.f("<a class=\"skip\" href=\"#%s\">To the report</a>\n", attr(shown[0].ID))
 	}
+	p.links("site", "Site", p.site.Links)
 	p.f("<header>\n")
 	if d.Kicker != "" {
 		p.f("<p class=\"kicker\">%s</p>\n", esc(d.Kicker))
@@ -246,6 +243,10 @@ func (p *page) block(b Block) {
 		p.f("</dl>\n")
 	case Footnotes:
 		p.footnotes()
+	case Form:
+		p.form(b)
+	case Links:
+		p.links("links", b.Name, b.List)
 	}
 }
 
@@ -469,8 +470,15 @@ func (p *page) cell(t Table, col Column, c Cell) string {
 		words = c.Text
 	}
 	words = esc(words)
-	if c.Href != "" {
-		words = `<a href="` + attr(c.Href) + `">` + words + `</a>`
+	href := c.Href
+	if c.Origin != "" && p.site.Base != "" {
+		href = p.site.Base + c.Origin
+	}
+	if href != "" && words != "" {
+		words = `<a href="` + attr(href) + `">` + words + `</a>`
+	}
+	if c.Check != nil {
+		words = c.Check.html() + words
 	}
 	if c.Foot != "" {
 		words += ` <sup>` + p.notes.mark(c.Foot) + `</sup>`

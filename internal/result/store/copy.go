@@ -18,6 +18,7 @@ type Whole struct {
 	Planned int
 	Support []result.Support
 	Trials  []result.Trial
+	Remarks []Remark
 }
 
 // Whole reads a run. id is exact.
@@ -30,6 +31,9 @@ func (s *Store) Whole(id string) (w Whole, err error) {
 		return w, err
 	}
 	if w.Trials, err = s.Trials(id); err != nil {
+		return w, err
+	}
+	if w.Remarks, err = s.Remarks(id); err != nil {
 		return w, err
 	}
 	for i, t := range w.Trials {
@@ -181,6 +185,11 @@ func (s *Store) importWhole(w Whole) error {
 		}
 		if err := t.support(number, w.Support); err != nil {
 			return err
+		}
+		for _, one := range w.Remarks {
+			if err := t.remark(number, one); err != nil {
+				return err
+			}
 		}
 		for _, trial := range w.Trials {
 			if trial.ID, err = t.beginTrial(number, trial); err != nil {

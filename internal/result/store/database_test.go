@@ -66,18 +66,18 @@ func TestRunIsCarriedOutOnce(t *testing.T) {
 		if s.Held("r") {
 			t.Error("held from the start")
 		}
-		release, err := s.Hold("r")
+		release, err := s.Hold("r", nil)
 		must.Do(t, err)
 		if !other.Held("r") || other.Held("q") {
 			t.Errorf("held: %v, another run: %v", other.Held("r"), other.Held("q"))
 		}
-		_, err = other.Hold("r")
+		_, err = other.Hold("r", nil)
 		refused(t, err, nil, "another process is carrying out run r")
 		release()
 		if other.Held("r") {
 			t.Error("still held")
 		}
-		_, err = other.Hold("r")
+		_, err = other.Hold("r", nil)
 		must.Do(t, err)
 		must.Do(t, other.Close()) // as a process that ends
 		if database := strings.HasPrefix(path, "postgres"); database {
@@ -91,7 +91,7 @@ func work(t *testing.T, s *store.Store, id string) {
 	t.Helper()
 	run := example(id)
 	must.Do(t, s.CreateRun(run, 2))
-	release, err := s.Hold(id)
+	release, err := s.Hold(id, nil)
 	must.Do(t, err)
 	defer release()
 	must.Do(t, s.SetSupport(id, []result.Support{{Candidate: "xfs " + id, Outcome: result.Refused}}))
@@ -169,7 +169,7 @@ func TestServerNoticesLate(t *testing.T) {
 	}
 	var release func()
 	late("pg_try_advisory_lock", func() (err error) {
-		release, err = s.Hold("r")
+		release, err = s.Hold("r", nil)
 		return err
 	}, `SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%'`, 2)
 	if !s.Held("r") {
@@ -257,7 +257,7 @@ func TestServerIsKilled(t *testing.T) {
 		defer func() { _ = s.Close() }()
 		id := fmt.Sprint("run", i)
 		must.Do(t, s.CreateRun(example(id), count))
-		_, err = s.Hold(id)
+		_, err = s.Hold(id, nil)
 		must.Do(t, err)
 		under.Go(func() {
 			for place := 1; place <= count; place++ {
@@ -504,7 +504,7 @@ func TestCopy(t *testing.T) {
 		_, _, err = copyAll(second, third)
 		refused(t, err, nil, "fill-0001", "other content", "whichfs runs --delete fill-0001 --store")
 		// A run that is going on is left out.
-		release, err := second.Hold("open")
+		release, err := second.Hold("open", nil)
 		must.Do(t, err)
 		defer release()
 		must.Do(t, third.DeleteRun("open"))

@@ -298,7 +298,7 @@ func (p *postgres) mark(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-func (p *postgres) hold(id string, lost bool) (release func(), err error) {
+func (p *postgres) hold(id string, lost bool, _ func()) (release func(), err error) {
 	var ok bool
 	if err := p.db.QueryRow("SELECT pg_try_advisory_lock($1)", p.key(id)).Scan(&ok); err != nil {
 		return nil, err
@@ -327,4 +327,12 @@ func (p *postgres) held(id string) bool {
 		AND objid::bigint = $2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`,
 		int64(key>>32), int64(key&0xffffffff)).Scan(&held)
 	return err == nil && held
+}
+
+// cancel cannot reach a process on another machine.
+func (p *postgres) cancel(id string) error {
+	if !p.held(id) {
+		return heldNowhere(id)
+	}
+	return result.Refuse("interrupt it where it runs", "a run of a store in a database is cancelled on the machine that carries it out")
 }
