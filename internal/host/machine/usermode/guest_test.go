@@ -239,10 +239,11 @@ func TestGuestFaults(t *testing.T) {
 		{"garbage@figures", "the guest is up", "nonsense"},
 		{"hang@figures", "the guest is up", "said nothing"},
 		{"kill", "the guest is up", "killed"},
+		{"kill a program", "Attempted to kill init", "Kernel panic"},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
 			o := Options{Append: []string{"whichfs.fault=" + c.fault}}
-			kill := c.fault == "kill"
+			kill := strings.HasPrefix(c.fault, "kill")
 			if kill {
 				o.Append = []string{"whichfs.fault=hang@figures"}
 			}
@@ -253,8 +254,13 @@ func TestGuestFaults(t *testing.T) {
 			own := s.(*Session).guest
 			family := descendants(t, own.process.Pid())
 			_, err := s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: short}, machine.Events{Phase: func(string) {
-				if kill {
+				switch c.fault {
+				case "kill":
 					_ = unix.Kill(own.process.Pid(), unix.SIGKILL)
+				case "kill a program":
+					for _, pid := range family {
+						_ = unix.Kill(pid, unix.SIGKILL)
+					}
 				}
 			}})
 			machinetest.LabFailure(t, err, c.reason, c.console)
@@ -456,4 +462,19 @@ func foreign() string {
 		}
 	}
 	return "none"
+}
+
+// Programs in a guest behave as on this host, where the same test runs.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	theLab(t, Options{})
+	program := labtest.Program(t, "whichfs/internal/target/agent/pid1")
+	st, err := os.Stat(program)
+	must.Do(t, err)
+	m := theLab(t, Options{})
+	script := fmt.Sprintf("head -c %d /dev/$(basename $(dirname $(grep -lx data0 /sys/block/*/serial))) > /tmp/t; chmod +x /tmp/t; /tmp/t -test.run TestProgramsBehave", st.Size())
+	spec := machine.Spec{Storage: "sim:free,64M", Virtual: true, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
+	if out := machinetest.Script(t, m, spec, script); !strings.Contains(out, "PASS") || strings.Contains(out, "FAIL") {
+		t.Error(out)
+	}
 }
