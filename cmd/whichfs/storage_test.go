@@ -79,7 +79,6 @@ func qemuIO(t *testing.T, dir string, commands ...string) {
 func TestStorageServe(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, "{}")
-	p.path = itself()
 	arguments := []string{"sim:sd-basic,64M", "--nbd", "unix:card.sock", "--vhost-user", "v.sock", "--every", "0", "--json"}
 	killed := lend(t, p, arguments...)
 	_, errs := p.run(t, exitRefused, append([]string{"storage", "serve"}, arguments...)...)
