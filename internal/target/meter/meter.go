@@ -168,6 +168,8 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	var peak *peak
 	if m.device != "" && before.diskErr == nil && !m.counts {
 		peak = watchPeak(m.device, before.disk)
+		runtime.ReadMemStats(&heap) // without what watching has allocated
+		rest()
 	}
 	m.processor.starts()
 	start := time.Now()

@@ -28,7 +28,7 @@ type peak struct {
 	err           error
 }
 
-// watchPeak begins to watch; before is what the device has counted so far.
+// watchPeak begins to watch; before is what the device has counted so far. The clock starts after a rest.
 func watchPeak(device string, before disk) *peak {
 	p := &peak{device: device, buf: make([]byte, 512), quit: make(chan struct{}), done: make(chan struct{}), last: before}
 	p.timer = time.NewTimer(second)
@@ -39,7 +39,6 @@ func watchPeak(device string, before disk) *peak {
 		p.watch()
 	}()
 	<-ready
-	rest()
 	return p
 }
 
