@@ -317,7 +317,7 @@ func TestRoomy(t *testing.T) {
 	}{
 		"it fits": {of(p, 100, 100), 512}, "it does not": {of(p, 300, 300), 728}, "with an image": {of(images(p), 300, 300), 1328},
 		"an image that fits": {of(images(p), 100, 10), 512}, "local": {local, 512},
-		"caches are left": {leaves(160), 728 + 160}, "more caches than the machine had memory": {leaves(1024), 728 + 384},
+		"caches are left, and room for clones": {leaves(160), 728 + 160 + 256}, "more caches than the machine had memory": {leaves(1024), 728 + 384 + 256},
 	} {
 		if got := roomy([]plan.Plan{c.p})[0].Memory; got != c.want<<20 || err != nil {
 			t.Errorf("%s: %d MiB, want %d; %v", name, got>>20, c.want, err)
