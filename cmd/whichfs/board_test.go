@@ -51,7 +51,7 @@ func TestRunOnBoard(t *testing.T) {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
 	for text, in := range map[string]string{
-		"the connection to ssh:board was lost": errs.String(), "trying once more": errs.String(), "machine     ssh:board": out.String(),
+		"the connection to ssh:board was lost": errs.String(), "trying once more": errs.String(), "on   ssh:board, loop:64M": out.String(),
 	} {
 		if !strings.Contains(in, text) {
 			t.Errorf("%q is not in\n%s", text, in)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"whichfs/internal/judge/verdict"
@@ -28,7 +29,6 @@ func Glance(w io.Writer, v verdict.Verdict, s TextOptions) error {
 	for _, g := range glances { // as much as a screen has lines for, or the least there is
 		b.Reset()
 		if err := doc.Text(&b, glanceDoc(v, g), s); err != nil {
-
 			return err
 		}
 		if bytes.Count(b.Bytes(), []byte{'\n'}) <= screenful {
@@ -42,6 +42,9 @@ func Glance(w io.Writer, v verdict.Verdict, s TextOptions) error {
 func glanceDoc(v verdict.Verdict, g glance) doc.Doc {
 	run := v.Run
 	on := []string{run.Storage}
+	if run.Machine != "" && run.Machine != "lab" {
+		on = append([]string{run.Machine}, on...)
+	}
 	if kernel := kernelFact(v); kernel != "" {
 		on = append(on, "Linux "+kernel)
 	}
@@ -163,13 +166,15 @@ func glanceNotes(v verdict.Verdict, g glance) (list []doc.Item) {
 		}
 		warn(sentence)
 	}
+	others := v.Warnings
 	if v.Load != nil && v.Load.Text != "" {
 		warn(v.Load.Text)
+		others = slices.DeleteFunc(slices.Clone(others), func(text string) bool { return text == v.Load.Text })
 	}
-	for _, text := range v.Warnings[:min(g.notes, len(v.Warnings))] {
+	for _, text := range others[:min(g.notes, len(others))] {
 		warn(text)
 	}
-	if more := len(v.Warnings) - g.notes; more > 0 {
+	if more := len(others) - g.notes; more > 0 {
 		warn(units.Count(more, map[bool]string{true: "more note", false: "note"}[g.notes > 0]) + " in the whole report")
 	}
 	return list

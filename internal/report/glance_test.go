@@ -56,6 +56,17 @@ func TestGlanceSettles(t *testing.T) {
 	}
 }
 
+// A busy machine is named once, and a machine other than the lab.
+func TestGlanceOfBusyBoard(t *testing.T) {
+	v, _ := sample()
+	v.Run.Machine, v.Load = "ssh:board", &verdict.Load{Text: "This machine was busy."}
+	v.Warnings = append([]string{v.Load.Text}, v.Warnings...)
+	text := glanceOf(t, v, TextOptions{})
+	if strings.Count(text, v.Load.Text) != 1 || !strings.Contains(text, "ssh:board, "+v.Run.Storage) {
+		t.Error(text)
+	}
+}
+
 // Plain text has neither bars nor lines nor marks that are read aloud as signs.
 func TestPlainText(t *testing.T) {
 	v, _ := sample()
