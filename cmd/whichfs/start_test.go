@@ -78,7 +78,7 @@ func TestQuestions(t *testing.T) {
 	if status := term.status(t); status != exitOK {
 		t.Errorf("status %d", status)
 	}
-	term.waitFor(t, `on +sim:emmc,1G`, `trials: 2 of 2 trials done`)
+	term.waitFor(t, `on +fake, sim:emmc,1G`, `trials: 2 of 2 trials done`)
 	balanced(t, term, before)
 }
 
