@@ -7,15 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	cdplog "github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	cdppage "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"whichfs/internal/report/chromium"
@@ -42,60 +37,28 @@ func browse(t *testing.T, html []byte) (context.Context, *watch) {
 		t.Fatalf("chromium does not start (apt install chromium): %v", err)
 	}
 	t.Cleanup(stop)
-	w := &watch{page: "file://" + path}
-	if err := chromedp.Listen(ctx, w.event); err != nil {
+	w, err := chromium.Observe(ctx, func(url string) bool { return url == "file://"+path || strings.HasPrefix(url, "data:") })
+	if err != nil {
 		t.Fatal(err)
 	}
 	load, err := chromium.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	enable := chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		if _, err := cdp.Call(ctx, tab, network.Enable, network.EnableParams{}); err != nil {
-			return err
-		}
-		if _, err := cdp.Call(ctx, tab, cdplog.Enable, cdp.Empty{}); err != nil {
-			return err
-		}
-		_, err := cdp.Call(ctx, tab, runtime.Enable, cdp.Empty{})
-		return err
-	})
-	if err := chromedp.Do(ctx, enable, chromium.Look(chromium.View{Width: 1280, Height: 900}), load); err != nil {
+	if err := chromedp.Do(ctx, chromium.Look(chromium.View{Width: 1280, Height: 900}), load); err != nil {
 		t.Fatal(err)
 	}
-	return ctx, w
+	return ctx, &watch{w, path}
 }
 
 type watch struct {
-	mu       sync.Mutex
-	page     string
-	problems []string
-}
-
-func (w *watch) event(ev any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch ev := ev.(type) {
-	case *runtime.EventConsoleAPICalled:
-		w.problems = append(w.problems, "console: "+string(ev.Type))
-	case *runtime.EventExceptionThrown:
-		w.problems = append(w.problems, "exception: "+ev.ExceptionDetails.Text)
-	case *cdplog.EventEntryAdded:
-		w.problems = append(w.problems, "log: "+ev.Entry.Text)
-	case *cdppage.EventJavascriptDialogOpening:
-		w.problems = append(w.problems, "dialog: "+ev.Message)
-	case *network.EventRequestWillBeSent:
-		if u := ev.Request.URL; u != w.page && !strings.HasPrefix(u, "data:") {
-			w.problems = append(w.problems, "request: "+u)
-		}
-	}
+	*chromium.Watch
+	path string // of the page
 }
 
 func (w *watch) check(t *testing.T) {
 	t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, p := range w.problems {
+	for _, p := range w.Problems() {
 		t.Errorf("the page caused: %s", p)
 	}
 }
@@ -212,7 +175,7 @@ func TestPageWithoutScripts(t *testing.T) {
 		_, err := cdp.Call(ctx, tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		return err
 	})
-	reload, err := chromium.Open(strings.TrimPrefix(w.page, "file://"))
+	reload, err := chromium.Open(w.path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,14 +4,10 @@ import (
 	"context"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	cdplog "github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -23,10 +19,8 @@ import (
 
 // browser is a browser's window with what it complained about and asked other hosts for.
 type browser struct {
-	ctx  context.Context
-	mu   sync.Mutex
-	host string
-	bad  []string
+	ctx context.Context
+	*chromium.Watch
 }
 
 func browse(t *testing.T, address string) *browser {
@@ -43,36 +37,14 @@ func browse(t *testing.T, address string) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &browser{ctx: ctx, host: at.Host}
-	if err := chromedp.Listen(ctx, b.event); err != nil {
+	w, err := chromium.Observe(ctx, func(text string) bool {
+		u, err := url.Parse(text)
+		return err == nil && (u.Host == at.Host || u.Scheme == "data")
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	b.do(t, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		if _, err := cdp.Call(ctx, tab, network.Enable, network.EnableParams{}); err != nil {
-			return err
-		}
-		if _, err := cdp.Call(ctx, tab, cdplog.Enable, cdp.Empty{}); err != nil {
-			return err
-		}
-		_, err := cdp.Call(ctx, tab, runtime.Enable, cdp.Empty{})
-		return err
-	}))
-	return b
-}
-
-func (b *browser) event(ev any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch ev := ev.(type) {
-	case *runtime.EventExceptionThrown:
-		b.bad = append(b.bad, "exception: "+ev.ExceptionDetails.Text)
-	case *cdplog.EventEntryAdded:
-		b.bad = append(b.bad, "log: "+ev.Entry.Text)
-	case *network.EventRequestWillBeSent:
-		if u, err := url.Parse(ev.Request.URL); err != nil || u.Host != b.host && u.Scheme != "data" {
-			b.bad = append(b.bad, "request: "+ev.Request.URL)
-		}
-	}
+	return &browser{ctx, w}
 }
 
 func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
@@ -100,9 +72,7 @@ func (b *browser) scripts(on bool) chromedp.Action[chromedp.Void] {
 
 func (b *browser) check(t *testing.T) {
 	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, one := range b.bad {
+	for _, one := range b.Problems() {
 		t.Errorf("the browser: %s", one)
 	}
 }
@@ -130,13 +100,8 @@ func TestPagesInABrowser(t *testing.T) {
 			t.Errorf("%s: %s", at, bad)
 		}
 		if at == "/nowhere" {
-			b.mu.Lock() // the browser reports the status, as it should
-			for k := len(b.bad) - 1; k >= 0; k-- {
-				if strings.Contains(b.bad[k], "404") {
-					b.bad = append(b.bad[:k], b.bad[k+1:]...)
-				}
-			}
-			b.mu.Unlock()
+			// The browser reports the status, as it should.
+			b.Forget(func(problem string) bool { return strings.Contains(problem, "404") })
 		}
 	}
 	b.check(t)
