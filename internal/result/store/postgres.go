@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	_ "embed"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -335,4 +336,16 @@ func (p *postgres) cancel(id string) error {
 		return heldNowhere(id)
 	}
 	return result.Refuse("interrupt it where it runs", "a run of a store in a database is cancelled on the machine that carries it out")
+}
+
+//go:embed roles.sql
+var roles string
+
+// Roles is the SQL by which the owner of a database lets others use the store.
+func (s *Store) Roles() (string, error) {
+	p, ok := s.engine.(*postgres)
+	if !ok {
+		return "", result.Refuse("name a database: --store postgres://OWNER@HOST/DATABASE", "results store %s is a file: its permissions say who may use it", s.path)
+	}
+	return strings.ReplaceAll(roles, "@schema@", p.schema), nil
 }
