@@ -178,8 +178,8 @@ func listenNBD(text string, exposed bool) (net.Listener, error) {
 // longestPath of a socket (unix(7)), in bytes.
 const longestPath = 107
 
-// claim listens on a socket at a path. One on which nobody listens is what a killed server has left,
-// and is replaced.
+// claim listens on a socket at a path. A socket without a listener was left by a killed server, and is
+// replaced.
 func claim(path, flag string) (net.Listener, error) {
 	if path == "" || len(path) > longestPath {
 		return nil, result.Refuse("name a file that does not exist, by a short path: card.sock",

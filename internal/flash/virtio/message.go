@@ -106,7 +106,7 @@ func Receive(fd int) (m Message, err error) {
 	return m, ReadFull(fd, m.Body)
 }
 
-// Close closes the descriptors that nobody has kept.
+// Close closes the remaining descriptors.
 func (m *Message) Close() {
 	for _, fd := range m.FDs {
 		_ = unix.Close(fd)
