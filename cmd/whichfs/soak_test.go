@@ -44,7 +44,7 @@ import (
 // moments, and the test waits for everything else.
 
 // soakKills is the number of kills in make test: one at least on each ground.
-const soakKills = 16
+const soakKills = 10
 
 // victim is the target of the kills.
 type victim string
