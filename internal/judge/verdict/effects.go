@@ -36,8 +36,9 @@ type Effect struct {
 	// factor at once; Single: the noise is unknown and there is no interval.
 	Ratio   Interval `json:"ratio"`
 	Outcome string   `json:"outcome,omitempty"`
-	// Differs: the effect of the level is shown to differ between candidates, so
-	// that the pooled ratio need not hold for any of them.
+	// Differs: the effect of the level is shown to differ between candidates, of
+	// which one at least may have one, so that the pooled ratio need not hold for
+	// any of them.
 	Differs    bool              `json:"differs,omitempty"`
 	Candidates []CandidateEffect `json:"candidates"`
 }
@@ -122,6 +123,9 @@ func (f *figures) effectsOn(factor scenario.Factor, def study.Column, only []str
 			c.Absent, c.Outcome = why, ""
 		}
 		out[own.Level-1].Candidates = append(out[own.Level-1].Candidates, c)
+	}
+	for l := range out {
+		out[l].Differs = out[l].Differs && slices.ContainsFunc(out[l].Candidates, func(c CandidateEffect) bool { return c.Absent == "" && c.Outcome != NoEffect })
 	}
 	return out, nil
 }

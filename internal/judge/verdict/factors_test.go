@@ -124,18 +124,27 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// One candidate without the effect turns the pooled effect into an average that
-// holds for no candidate.
-func TestEffectDiffers(t *testing.T) {
-	v := judged(t, toy.Run{Seed: 2, Change: func(x *result.Trial) bool {
+// scaledBy is a change of what a toy's trials of ext4 at a level took in a phase.
+func scaledBy(factor float64, level, phase string) func(*result.Trial) bool {
+	return func(x *result.Trial) bool {
 		for i := range x.Measurements {
-			if m := &x.Measurements[i]; x.Candidate == toy.Ext4 && x.Variant == toy.Shifted && m.Phase == "create" && m.Metric == result.Wall {
-				m.Value /= 1.6
+			if m := &x.Measurements[i]; x.Candidate == toy.Ext4 && x.Variant == level && m.Phase == phase && m.Metric == result.Wall {
+				m.Value *= factor
 			}
 		}
 		return true
-	}})
+	}
+}
+
+// One candidate without the effect turns the pooled effect into an average that holds for no candidate.
+// Candidates without an effect do not differ, however exactly that is known.
+func TestEffectDiffers(t *testing.T) {
+	v := judged(t, toy.Run{Seed: 2, Change: scaledBy(1/1.6, toy.Shifted, "create")})
 	if e := effectOf(t, v, toy.Shifted, "create"); !e.Differs || e.Candidates[0].Outcome != NoEffect || e.Candidates[1].Outcome != MoreThanReference {
+		t.Errorf("%+v", e)
+	}
+	v = judged(t, toy.Run{Seed: 2, Change: scaledBy(1.05, toy.Noatime, "write")})
+	if e := effectOf(t, v, toy.Noatime, "write"); e.Differs || e.Outcome != NoEffect {
 		t.Errorf("%+v", e)
 	}
 }

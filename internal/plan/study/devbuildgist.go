@@ -96,19 +96,22 @@ func dbgStorages() []Storage {
 	}
 }
 
-// dbgFactors: the source's trials shared a partition, which was up to a fifth
-// full of the earlier ones on the SSD behind USB and half full on the other.
+// dbgFactors: the source's trials shared a partition. Its repetitions (ext4.1) began with the tree of
+// the first one in it; it was up to a fifth full on the SSD behind USB, and half full on the other.
 func dbgFactors(s Scale, _ Storage) []scenario.Factor {
 	amount := s.Amount.(dbgAmount)
 	if !amount.tools {
 		return nil
 	}
-	full := func(name string, share float64) scenario.Variant {
-		return scenario.Variant{Name: name, Before: dbgLarge + "-first", Earlier: scenario.Scenario{
-			{Work: "fill-size", Data: dbgLarge, Dir: "earlier", Share: share},
-		}}
+	holding := func(name string, earlier scenario.Step) scenario.Variant {
+		earlier.Data, earlier.Dir = dbgLarge, "earlier"
+		return scenario.Variant{Name: name, Before: dbgLarge + "-first", Earlier: scenario.Scenario{earlier}}
 	}
-	f := scenario.Factor{Name: "in use before", Reference: "nothing", Levels: []scenario.Variant{full("half", 0.5)}, Keys: []string{"check"}}
+	full := func(name string, share float64) scenario.Variant {
+		return holding(name, scenario.Step{Work: "fill-size", Share: share})
+	}
+	f := scenario.Factor{Name: "in use before", Reference: "nothing", Keys: []string{"check"},
+		Levels: []scenario.Variant{holding("one tree", scenario.Step{Work: "tree-preserve"}), full("half", 0.5)}}
 	for _, d := range []string{dbgLarge, dbgSmall} {
 		f.Keys = append(f.Keys, d+"-write", d+"-pipe", d+"-fetch", d+"-remove")
 	}
