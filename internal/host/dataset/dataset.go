@@ -20,6 +20,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/sys/cache"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/steps"
 	"whichfs/internal/sys/whole"
 )
 
@@ -142,9 +143,11 @@ func Get(ctx context.Context, name string, progress func(string)) (scenario.Data
 	case !errors.Is(err, fs.ErrNotExist):
 		progress(fmt.Sprintf("making data set %s again: %v", name, err))
 	}
-	if d, err = set.make(ctx, path, progress); err != nil {
+	work := steps.Of("data set " + name)
+	if d, err = set.make(ctx, path, work.Saying(progress)); err != nil {
 		return scenario.Data{}, fmt.Errorf("data set %s: %w", name, err)
 	}
+	work.End()
 	return set.judge(d), nil
 }
 

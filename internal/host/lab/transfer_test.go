@@ -49,14 +49,33 @@ func left(t *testing.T) (names []string) {
 	return names
 }
 
+// told hears of progress, which only grows; ended checks that it came to its end.
+func told(t *testing.T) (tell Progress, ended func()) {
+	t.Helper()
+	last, whole := int64(-1), int64(0)
+	tell = func(done, all int64) {
+		if done < last || done > all || whole != 0 && all != whole {
+			t.Errorf("%d of %d bytes after %d of %d", done, all, last, whole)
+		}
+		last, whole = done, all
+	}
+	return tell, func() {
+		if last <= 0 || last != whole {
+			t.Errorf("in the end %d of %d bytes", last, whole)
+		}
+	}
+}
+
 func exported(t *testing.T) string {
 	t.Helper()
 	_, dirs := parts(t)
 	file := filepath.Join(t.TempDir(), "lab.tar.zst")
-	if err := Export(t.Context(), file, "v1", dirs); err != nil {
+	tell, ended := told(t)
+	if err := Export(t.Context(), file, "v1", dirs, tell); err != nil {
 		t.Fatal(err)
 	}
-	if err := Export(t.Context(), file, "v1", dirs); err == nil || !strings.Contains(err.Error(), "already exists") {
+	ended()
+	if err := Export(t.Context(), file, "v1", dirs, nil); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("a second export: %v", err)
 	}
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
@@ -65,17 +84,19 @@ func exported(t *testing.T) string {
 
 func TestImport(t *testing.T) {
 	file := exported(t)
-	made, there, err := Import(t.Context(), file, "v1", fits)
+	tell, ended := told(t)
+	made, there, err := Import(t.Context(), file, "v1", fits, tell)
 	if err != nil || len(made) != 2 || len(there) != 0 {
 		t.Fatalf("%q, %q, %v", made, there, err)
 	}
+	ended()
 	if text, err := os.ReadFile(filepath.Join(made[0], "root.erofs")); err != nil || len(text) != 4<<16 {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 	if info, err := os.Stat(filepath.Join(made[1], "linux")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("%v, %v", info, err)
 	}
-	made, there, err = Import(t.Context(), file, "v1", fits)
+	made, there, err = Import(t.Context(), file, "v1", fits, nil)
 	if err != nil || len(made) != 0 || len(there) != 2 {
 		t.Errorf("again: %q, %q, %v", made, there, err)
 	}
@@ -108,7 +129,7 @@ func TestImportRefuses(t *testing.T) {
 		if err := os.WriteFile(bad, c.text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := Import(t.Context(), bad, "v2", c.fits)
+		_, _, err := Import(t.Context(), bad, "v2", c.fits, nil)
 		var f *result.Failure
 		if !errors.As(err, &f) || f.Hint == "" || !strings.Contains(f.Reason, c.want) {
 			t.Errorf("%s: %v", name, err)
