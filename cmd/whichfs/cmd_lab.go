@@ -318,7 +318,10 @@ func (c *labExportCmd) Run(a *shell) error {
 	if len(parts) == 0 {
 		return result.Refuse("whichfs lab build --virtual", "there is no lab to export")
 	}
-	if err := lab.Export(a.ctx, c.File, a.Version, parts); err != nil {
+	show := a.working("")
+	err = lab.Export(a.ctx, c.File, a.Version, parts, func(done, all int64) { show.bytes("packing the lab", done, all) })
+	show.end(err == nil)
+	if err != nil {
 		return err
 	}
 	info, err := os.Stat(c.File)
@@ -335,6 +338,7 @@ type labImportCmd struct {
 }
 
 func (c *labImportCmd) Run(a *shell) error {
+	show := a.working("")
 	made, there, err := lab.Import(a.ctx, c.File, a.Version, func(part, dir string) error {
 		switch {
 		case virtual.Part(part):
@@ -343,7 +347,8 @@ func (c *labImportCmd) Run(a *shell) error {
 			return module.Fits(dir)
 		}
 		return lab.Fits(part, dir)
-	})
+	}, func(done, all int64) { show.bytes("unpacking the lab", done, all) })
+	show.end(err == nil)
 	if err != nil {
 		return err
 	}
