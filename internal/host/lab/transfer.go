@@ -34,10 +34,10 @@ const (
 type head struct {
 	Format  int      `json:"format"`
 	Version string   `json:"version"` // of the whichfs that wrote it
-	Parts   []string `json:"parts"`   // directories below Home
+	Parts   []string `json:"parts"`   // directories and files below the cache's directory
 }
 
-const format = 1
+const format = 2
 
 // Parts are the directories of the images and kernels that this whichfs uses.
 func Parts() (all []string, err error) {
@@ -78,10 +78,10 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Export writes parts of the lab, directories below Home that are complete, to a file that must not
-// exist. version is that of this whichfs.
+// Export writes parts of the lab, and of the cache besides, to a file that must not exist: directories that are
+// complete, and files. version is that of this whichfs.
 func Export(ctx context.Context, file, version string, parts []string, tell Progress) error {
-	home, err := Home()
+	home, err := cache.Dir()
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func Export(ctx context.Context, file, version string, parts []string, tell Prog
 	for _, dir := range parts {
 		name, err := filepath.Rel(home, dir)
 		if err != nil || !filepath.IsLocal(name) {
-			return fmt.Errorf("%s is not a part of the lab in %s", dir, home)
+			return fmt.Errorf("%s is not below %s", dir, home)
 		}
 		h.Parts = append(h.Parts, name)
 	}
@@ -198,16 +198,12 @@ func Import(ctx context.Context, file, version string, fits func(part, dir strin
 		return nil, nil, result.Refuse("name a file that whichfs lab export has written", "%v", err)
 	}
 	defer f.Close() //nolint:errcheck // read only
-	home, err := cache.Sub(folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	unlock, err := cache.LockContext(ctx, filepath.Join(home, lockName), nil)
+	own, unlock, err := Locked(ctx, ".", func(string) {})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer unlock()
-	temp, err := os.MkdirTemp(home, UnfinishedPrefix)
+	temp, err := os.MkdirTemp(own, UnfinishedPrefix)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -233,7 +229,7 @@ func Import(ctx context.Context, file, version string, fits func(part, dir strin
 		return nil, nil, err
 	}
 	for _, part := range h.Parts {
-		to := filepath.Join(home, part)
+		to := filepath.Join(filepath.Dir(own), part)
 		if _, err := os.Lstat(to); err == nil {
 			there = append(there, to)
 			continue
@@ -306,7 +302,7 @@ func decode(from io.Reader, v any) error {
 // has reports whether a file belongs to one of the parts, whose names are local.
 func (h head) has(name string) bool {
 	return filepath.IsLocal(name) && slices.ContainsFunc(h.Parts, func(part string) bool {
-		return filepath.IsLocal(part) && filepath.Clean(part) == part && part != "." && strings.HasPrefix(filepath.Clean(name), part+"/")
+		return filepath.IsLocal(part) && filepath.Clean(part) == part && part != "." && (name == part || strings.HasPrefix(filepath.Clean(name), part+"/"))
 	})
 }
 
@@ -341,7 +337,11 @@ func compareSums(got, want map[string]string) error {
 	return nil
 }
 
-// Fits returns an error unless a directory is a complete image of a current recipe, or a complete kernel.
+// PartOf is the name of a part in the lab; ok is false if it is one of something else.
+func PartOf(part string) (name string, ok bool) { return strings.CutPrefix(part, folder+"/") }
+
+// Fits returns an error unless a directory is a complete image of a current recipe, or a complete kernel. part is its
+// name in the lab.
 func Fits(part, dir string) error {
 	if filepath.Dir(part) == kernelsFolder {
 		_, err := openKernel(dir)

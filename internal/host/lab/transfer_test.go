@@ -123,7 +123,7 @@ func TestImportRefuses(t *testing.T) {
 		"half":            {half, fits, "unexpected EOF"},
 		"damaged":         {damaged, fits, "bad.tar.zst: "},
 		"something else":  {[]byte("PK"), fits, "not a lab"},
-		"another version": {whole, func(part, _ string) error { return errors.New("stamp of " + part) }, "written by whichfs v1, and its part image is not one of whichfs v2: stamp of image"},
+		"another version": {whole, func(part, _ string) error { return errors.New("stamp of " + part) }, "written by whichfs v1, and its part lab/image is not one of whichfs v2: stamp of lab/image"},
 	} {
 		bad := filepath.Join(t.TempDir(), "bad.tar.zst")
 		if err := os.WriteFile(bad, c.text, 0o644); err != nil {
@@ -151,8 +151,8 @@ func TestImportChecksSums(t *testing.T) {
 			t.Errorf("%s: passes", name)
 		}
 	}
-	h := head{Parts: []string{"image", "virtual/x", "..", "."}}
-	for name, want := range map[string]bool{"image/a": true, "image/b/c": true, "virtual/x/y": true, "virtual/z": false, "image": false, "../a": false, "image/../../a": false, "/image/a": false, "other/a": false} {
+	h := head{Parts: []string{"image", "virtual/x", "data/x.tar", "..", "."}}
+	for name, want := range map[string]bool{"image/a": true, "image/b/c": true, "virtual/x/y": true, "virtual/z": false, "data/x.tar": true, "data/x.tar.json": false, "../a": false, "image/../../a": false, "/image/a": false, "other/a": false} {
 		if h.has(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
