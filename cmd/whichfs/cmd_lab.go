@@ -321,7 +321,7 @@ func (c *labExportCmd) Run(a *shell) error {
 	}
 	data := dataset.Portable()
 	parts = append(parts, data...)
-	show := a.working("")
+	show := a.quietly("", "packing the lab")
 	err = lab.Export(a.ctx, c.File, a.Version, parts, func(done, all int64) { show.bytes("packing the lab", done, all) })
 	show.end(err == nil)
 	if err != nil {
@@ -341,7 +341,7 @@ type labImportCmd struct {
 }
 
 func (c *labImportCmd) Run(a *shell) error {
-	show := a.working("")
+	show := a.quietly("", "unpacking the lab")
 	made, there, err := lab.Import(a.ctx, c.File, a.Version, func(part, dir string) error {
 		name, ok := lab.PartOf(part)
 		switch {
