@@ -36,7 +36,7 @@ LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/host/machine/us
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
 
-.PHONY: build run check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench packages-dist dist dist-test FORCE
+.PHONY: build run check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench packages-dist dist dist-test contrib-test FORCE
 
 build: bin/whichfs bin/whichfs-agent
 
@@ -66,6 +66,10 @@ dist:
 # The packages on bare systems: installed, run, removed; takes root and a mirror of Debian.
 dist-test: packages-dist
 	@scripts/dist-test
+
+# contrib, read by the linters of Yocto and (BUILDROOT=DIR) of Buildroot; takes PyPI.
+contrib-test: packages-dist
+	@scripts/contrib-test $(BUILDROOT)
 
 # print-NAME: the value of a variable, for scripts/dist.
 print-%:

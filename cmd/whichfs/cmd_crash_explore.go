@@ -223,7 +223,7 @@ func (c *crashExploreCmd) keep(a *shell, started time.Time) (string, error) {
 
 // explore explores each candidate in turn. On an error it still shows what it has found so far.
 func (c *crashExploreCmd) explore(a *shell, at app.CrashPlace, candidates []filesystem.Candidate, job crash.Order, keep string, out report.Crash) error {
-	show := newProbeProgress(a)
+	show := a.working("")
 	var ended error
 	for i, candidate := range candidates {
 		job.Candidate = candidate
@@ -252,7 +252,7 @@ func (c *crashExploreCmd) explore(a *shell, at app.CrashPlace, candidates []file
 			ended = errors.Join(ended, err)
 		}
 	}
-	show.end()
+	show.end(ended == nil)
 	out.Seconds = time.Since(out.Started).Seconds()
 	return c.conclude(a, out, ended)
 }

@@ -43,9 +43,9 @@ func (c *crashRecordCmd) Run(a *shell) error {
 	if c.Base == c.Output {
 		return result.Refuse("name another file", "--output and --base both write to %s", c.Base)
 	}
-	show := newProbeProgress(a)
+	show := a.working("crash record")
 	r, err := a.Record(a.ctx, app.CrashPlace{Machine: c.Machine, Clock: c.Clock}, candidates[0], s, show.progress)
-	show.end()
+	show.end(err == nil)
 	if err != nil {
 		return err
 	}

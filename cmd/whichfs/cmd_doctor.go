@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/qemu"
+	"whichfs/internal/host/machine/usermode"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/load"
@@ -58,6 +59,10 @@ func (doctorCmd) Run(a *shell) error {
 	if len(left) > 0 {
 		fmt.Fprintln(a.stdout, "\nLeft by a killed whichfs")
 		fmt.Fprintln(a.stdout, strings.Join(leftFindings(left), "\n"))
+	}
+	if !labOK && usermode.Built() { // it was imported, perhaps
+		fmt.Fprintln(a.stdout, "\nReady: whichfs run bootlin-2023 --clock virtual measures in the virtual lab. For guests by wall clock: "+remedy(needs))
+		return nil
 	}
 	if !labOK {
 		fmt.Fprintln(a.stdout, "\nNot ready. This makes it so: "+remedy(needs))

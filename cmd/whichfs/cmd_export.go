@@ -46,7 +46,10 @@ func (c *exportCmd) Run(a *shell) error {
 	}
 	return a.writeFile(c.Output, func(w io.Writer) error {
 		e := f.Export(w)
-		if err := a.Export(f, e, ids); err != nil {
+		show := a.quietly("", "exporting")
+		err := a.Export(f, e, ids, func(done int) { show.count("exporting", "run", done, len(ids)) })
+		show.end(err == nil)
+		if err != nil {
 			return err
 		}
 		return e.Close()

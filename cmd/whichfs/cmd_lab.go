@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"whichfs/internal/app"
+	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/lab/kernelsource"
 	"whichfs/internal/host/lab/module"
@@ -318,15 +319,20 @@ func (c *labExportCmd) Run(a *shell) error {
 	if len(parts) == 0 {
 		return result.Refuse("whichfs lab build --virtual", "there is no lab to export")
 	}
-	if err := lab.Export(a.ctx, c.File, a.Version, parts); err != nil {
+	data := dataset.Portable()
+	parts = append(parts, data...)
+	show := a.quietly("", "packing the lab")
+	err = lab.Export(a.ctx, c.File, a.Version, parts, func(done, all int64) { show.bytes("packing the lab", done, all) })
+	show.end(err == nil)
+	if err != nil {
 		return err
 	}
 	info, err := os.Stat(c.File)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "Exported the lab, %s, to %s (%s); whichfs lab import makes it elsewhere\n",
-		units.Count(len(parts), "part"), c.File, units.Value(float64(info.Size()), "B"))
+	_, err = fmt.Fprintf(a.stdout, "Exported the lab, %s and %s, to %s (%s); whichfs lab import makes it elsewhere\n",
+		units.Count(len(parts)-len(data), "part"), units.Count(len(data)/2, "data set"), c.File, units.Value(float64(info.Size()), "B"))
 	return err
 }
 
@@ -335,15 +341,23 @@ type labImportCmd struct {
 }
 
 func (c *labImportCmd) Run(a *shell) error {
+	show := a.quietly("", "unpacking the lab")
 	made, there, err := lab.Import(a.ctx, c.File, a.Version, func(part, dir string) error {
+		name, ok := lab.PartOf(part)
 		switch {
-		case virtual.Part(part):
+		case !ok:
+			if _, ok := dataset.PartOf(part); ok {
+				return dataset.Fits(a.ctx, dir)
+			}
+			return errors.New("it is none of the lab")
+		case virtual.Part(name):
 			return virtual.Fits(dir)
-		case module.Part(part):
+		case module.Part(name):
 			return module.Fits(dir)
 		}
-		return lab.Fits(part, dir)
-	})
+		return lab.Fits(name, dir)
+	}, func(done, all int64) { show.bytes("unpacking the lab", done, all) })
+	show.end(err == nil)
 	if err != nil {
 		return err
 	}

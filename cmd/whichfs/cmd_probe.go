@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"whichfs/internal/app"
@@ -35,20 +36,20 @@ type probeCmd struct {
 
 func (c *probeCmd) Run(a *shell) error {
 	a.AgentPath = c.AgentPath
-	var show *probeProgress // made when there is something to show
+	var show *working // made when there is something to show
 	q := app.ProbeAsk{
 		Permission: app.Permission{Destroy: c.Destroy, Work: c.Work},
 		Storage:    c.Storage, InUse: c.InUse, Machine: c.Machine, Clock: c.Clock, Effort: c.Effort, Limit: c.Limit, Only: c.Only, Seed: c.Seed,
 		Progress: func(p wire.Progress) {
 			if show == nil { // a model on its own clock announces nothing
-				show = newProbeProgress(a)
+				show = a.working("")
 			}
 			show.progress(p)
 		},
 	}
 	q.Announce = func(identity string, size int64, readOnly bool) {
 		a.note(announce(c.Storage, identity, size, readOnly, q.AtMost()))
-		show = newProbeProgress(a)
+		show = a.working(strings.Join([]string{"probe", c.Storage, identity, c.Effort, strings.Join(c.Only, ",")}, " "))
 	}
 	if _, err := q.Check(); err != nil {
 		return err
@@ -66,7 +67,7 @@ func (c *probeCmd) Run(a *shell) error {
 	}
 	r, err := a.Probe(a.ctx, q)
 	if show != nil {
-		show.end()
+		show.end(err == nil)
 	}
 	if len(r.Findings) == 0 && err != nil {
 		return err
@@ -80,7 +81,7 @@ func announce(named, identity string, size int64, readOnly bool, atMost time.Dur
 	if readOnly {
 		return text + ": only reading; with --destroy " + identity + " the probe also writes and finds out more"
 	}
-	return text + fmt.Sprintf(": writing to it for about %s, which destroys everything on it", units.Rough(atMost))
+	return text + fmt.Sprintf(": writing to it for at most %s, which destroys everything on it", units.Rough(atMost))
 }
 
 // conclude stores, shows and writes a report. ended says why the probe ended early; the report of

@@ -88,7 +88,9 @@ func (c *twinFitCmd) Run(a *shell) error {
 			return result.Refuse("give another name, or remove it", "%s already exists", c.Output)
 		}
 	}
+	show := a.quietly("twin fit", "fitting the model")
 	m, rows, err := twin.Fit(a.ctx, report, twin.Virtual)
+	show.end(err == nil)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,9 @@ func (c *twinCheckCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
+	show := a.quietly("twin check", "probing the model")
 	found, err := twin.Virtual(a.ctx, m, report)
+	show.end(err == nil)
 	if err != nil {
 		return err
 	}

@@ -64,20 +64,22 @@ func TestProbeIsInterrupted(t *testing.T) {
 	}
 }
 
-func TestProbeLine(t *testing.T) {
+func TestWorkingLine(t *testing.T) {
 	for _, c := range []struct {
 		width int
+		left  string
 		want  string
 	}{
-		{80, "━━━━━━━━━━──────────  50 %  Segment size, 65 s so far"},
-		{40, "━━━━━━━━━━──────────  50 %  Segment si…"},
-		{1, "━━━━━━━━━━─────────…"},
+		{80, "", "━━━━━━━━━━──────────  50 %  Segment size, 65 s so far"},
+		{80, "about 9 s left", "━━━━━━━━━━──────────  50 %  Segment size, 65 s so far, about 9 s left"},
+		{40, "", "━━━━━━━━━━──────────  50 %  Segment si…"},
+		{1, "", "━━━━━━━━━━─────────…"},
 	} {
-		if got := probeLine(wire.Progress{What: "Segment size", Share: 0.5}, 65*time.Second, c.width); got != c.want {
+		if got := workingLine(wire.Progress{What: "Segment size", Share: 0.5}, 65*time.Second, c.left, c.width); got != c.want {
 			t.Errorf("%d: %q", c.width, got)
 		}
 	}
-	if got := probeLine(wire.Progress{}, 0, 80); !strings.Contains(got, "  0 %  starting") {
+	if got := workingLine(wire.Progress{}, 0, "", 80); !strings.Contains(got, "  0 %  starting") {
 		t.Errorf("%q", got)
 	}
 }

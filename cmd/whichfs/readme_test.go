@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/study"
+	"whichfs/internal/report"
 )
 
 // documents are what users read.
@@ -179,6 +181,44 @@ func TestLinksInDocuments(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+	}
+}
+
+var tested = regexp.MustCompile("`((?:internal|cmd)/[a-z/]+)`: ((?:`[A-Za-z.]+`(?:, )?)+)")
+
+// Every format has a row in its document, and every test that a row names exists.
+func TestFormatsAreTested(t *testing.T) {
+	text := documents(t)["formats.md"]
+	for _, f := range report.All {
+		if f.Help != "" && !strings.Contains(text, "\n| "+f.Name+" ") {
+			t.Errorf("docs/formats.md has no row of %s", f.Name)
+		}
+	}
+	found := 0
+	for _, m := range tested.FindAllStringSubmatch(text, -1) {
+		sources, err := filepath.Glob(filepath.Join("../..", m[1], "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []byte
+		for _, path := range sources {
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, source...)
+		}
+		for _, name := range strings.Split(m[2], ", ") {
+			name = strings.Trim(name, "`, ")
+			_, err := os.Stat(filepath.Join("../..", m[1], "testdata/script", name))
+			if err != nil && !bytes.Contains(all, []byte("func "+name+"(")) {
+				t.Errorf("%s has no test %s", m[1], name)
+			}
+			found++
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d tests found", found)
 	}
 }
 

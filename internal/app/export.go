@@ -42,13 +42,14 @@ func (a *App) Exported(q store.Query, names []string) (ids []string, err error) 
 }
 
 // Export writes runs with an exporter of a format, which the caller closes.
-func (a *App) Export(f report.Format, e report.Exporter, ids []string) error {
+func (a *App) Export(f report.Format, e report.Exporter, ids []string, tell func(done int)) error {
 	st, err := a.ReadStore()
 	if err != nil {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // read only
-	for _, id := range ids {
+	for i, id := range ids {
+		tell(i)
 		run, err := st.Run(id)
 		if err != nil {
 			return err

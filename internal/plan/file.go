@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/processor"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/tomlfile"
 )
 
 // File is the content of a user's plan file. Missing keys are nil. It cannot permit the destruction
@@ -101,12 +102,7 @@ func parse(path string, content []byte) (File, error) {
 	f := File{Path: path}
 	var values map[string]any
 	if err := toml.Unmarshal(content, &values); err != nil {
-		var at *toml.DecodeError
-		if errors.As(err, &at) {
-			line, column := at.Position()
-			return File{}, fmt.Errorf("%s:%d:%d: %s", path, line, column, strings.TrimPrefix(at.Error(), "toml: "))
-		}
-		return File{}, fmt.Errorf("%s: %w", path, err)
+		return File{}, tomlfile.Of(path, err)
 	}
 	f.lines = lines(content)
 	names := make([]string, 0, len(values))

@@ -56,7 +56,7 @@ func countItems(v verdict.Verdict) (list []doc.Item) {
 	if v.Numbers != nil && v.Numbers.All.Cells > 0 {
 		list = append(list, doc.Item{Lead: "published figures", Text: v.Numbers.All.String()})
 	}
-	if len(v.Claims) > 0 {
+	if len(v.Claims) > 0 && v.Trials.Done > 0 { // nothing judges them before
 		list = append(list, doc.Item{Lead: "claims", Text: tally(v.Claims)})
 	}
 	return append(list, doc.Item{Lead: "trials", Text: trialCount(v.Trials)})

@@ -10,7 +10,7 @@ import (
 )
 
 // Digest identifies the figures of trials: 16 digits of the SHA-256 of all of them, bit by bit, with
-// what became of each trial. The order of trials, what the lab failed at, and everything that is the
+// what became of each trial; "" if there are none. The order of trials, what the lab failed at, and everything that is the
 // host's (dates, how long the trial took) have no part in it. Two runs with the same digest have
 // measured the same.
 func Digest(trials []Trial) string {
@@ -18,6 +18,9 @@ func Digest(trials []Trial) string {
 	slices.SortStableFunc(trials, func(a, b Trial) int {
 		return cmp.Or(cmp.Compare(a.Round, b.Round), cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Variant, b.Variant))
 	})
+	if len(trials) == 0 {
+		return ""
+	}
 	sum := sha256.New()
 	for _, t := range trials {
 		fmt.Fprintf(sum, "%d %q %q %s %q %q\n", t.Round, t.Candidate, t.Variant, t.Outcome, t.Phase, t.Reason)

@@ -57,6 +57,13 @@ func clones(all []Trial) []Trial {
 	return all
 }
 
+// Trials without an outcome of their own are no figures, and no figures have no digest.
+func TestDigestOfNothing(t *testing.T) {
+	if got := Digest(nil) + Digest([]Trial{{Candidate: "ext4", Outcome: LabFailed}}); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
 // The order of runs has no part in their digest, and a run without one leaves all without.
 func TestDigestOfRuns(t *testing.T) {
 	both := DigestOfRuns([]string{"a", "b"})

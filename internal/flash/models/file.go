@@ -11,6 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"whichfs/internal/flash"
+	"whichfs/internal/sys/tomlfile"
 )
 
 // maxFile is the maximum size of a model file, in bytes; a larger file is a
@@ -39,12 +40,7 @@ func Load(path string) (flash.Model, error) {
 func Parse(path string, content []byte) (flash.Model, error) {
 	var values map[string]any
 	if err := toml.Unmarshal(content, &values); err != nil {
-		var at *toml.DecodeError
-		if errors.As(err, &at) {
-			line, column := at.Position()
-			return flash.Model{}, fmt.Errorf("%s:%d:%d: %s", path, line, column, strings.TrimPrefix(at.Error(), "toml: "))
-		}
-		return flash.Model{}, fmt.Errorf("%s: %w", path, err)
+		return flash.Model{}, tomlfile.Of(path, err)
 	}
 	r := reader{path: path, lines: lines(content)}
 	leaves := r.flatten(values)

@@ -20,6 +20,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/sys/cache"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/steps"
 	"whichfs/internal/sys/whole"
 )
 
@@ -56,6 +57,38 @@ func List() []Set {
 		}
 	}
 	return out
+}
+
+// mostPortable is the size of the largest data set that Portable returns, in bytes: those of quick runs.
+const mostPortable = 64 << 20
+
+// Portable returns the files of the small data sets in the cache that a host without Debian's tools cannot make: the
+// archive of each, and then what describes it.
+func Portable() (files []string) {
+	for i, s := range List()[:len(debianSets)] {
+		if st, err := os.Stat(s.Path); s.Cached && err == nil && st.Size() <= mostPortable && s.Name == debianSets[i].name {
+			files = append(files, s.Path, sidecar(s.Path))
+		}
+	}
+	return files
+}
+
+// PartOf is the name in the cache's folder of data sets of a part of the cache; ok is false if it is none of them.
+func PartOf(part string) (name string, ok bool) { return strings.CutPrefix(part, folder+"/") }
+
+// Fits returns an error unless a file that has come from elsewhere is one of a data set that this whichfs makes, and
+// whole. The archive is there before what describes it.
+func Fits(ctx context.Context, path string) error {
+	for _, d := range debianSets {
+		switch filepath.Base(path) {
+		case d.file():
+			return nil // what describes it has the digest
+		case sidecar(d.file()):
+			_, err := load(ctx, strings.TrimSuffix(path, ".json")+".tar")
+			return err
+		}
+	}
+	return fmt.Errorf("no data set has the file %s", filepath.Base(path))
 }
 
 // Requirement is a program that this host needs to make data sets.
@@ -142,9 +175,11 @@ func Get(ctx context.Context, name string, progress func(string)) (scenario.Data
 	case !errors.Is(err, fs.ErrNotExist):
 		progress(fmt.Sprintf("making data set %s again: %v", name, err))
 	}
-	if d, err = set.make(ctx, path, progress); err != nil {
+	work := steps.Of("data set " + name)
+	if d, err = set.make(ctx, path, work.Saying(progress)); err != nil {
 		return scenario.Data{}, fmt.Errorf("data set %s: %w", name, err)
 	}
+	work.End()
 	return set.judge(d), nil
 }
 

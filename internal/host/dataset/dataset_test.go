@@ -164,3 +164,25 @@ func TestSidecarIsReadable(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// A data set that comes from elsewhere is whole and one of ours, or does not fit.
+func TestFits(t *testing.T) {
+	dir := t.TempDir()
+	file := debianSets[0].file()
+	path := filepath.Join(dir, file)
+	for name, c := range map[string]struct{ file, archive, described, want string }{
+		"foreign":  {"none.tar", "x", "", "no data set has the file none.tar"},
+		"archive":  {file, "x", "", ""},
+		"damaged":  {sidecar(file), "x", `{"kind": "tree", "archive": 1, "digest": "0"}`, "was changed"},
+		"half":     {sidecar(file), "", `{"kind": "tree", "archive": 1, "digest": "0"}`, "0 bytes long instead of 1"},
+		"no words": {sidecar(file), "x", `{`, "unexpected end"},
+		"whole":    {sidecar(file), "x", `{"kind": "tree", "archive": 1, "digest": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}`, ""},
+	} {
+		must.Do(t, os.WriteFile(path, []byte(c.archive), 0o644))
+		must.Do(t, os.WriteFile(sidecar(path), []byte(c.described), 0o644))
+		err := Fits(t.Context(), filepath.Join(dir, c.file))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

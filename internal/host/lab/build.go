@@ -13,6 +13,7 @@ import (
 	"whichfs/internal/host/debian"
 	"whichfs/internal/sys/cache"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/steps"
 )
 
 // Build makes the image of the current recipe for an architecture, or returns
@@ -72,9 +73,11 @@ func build(ctx context.Context, a Arch, progress func(string), again bool) (Imag
 	if err := os.Chmod(temp, 0o755); err != nil {
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
-	if err := r.build(ctx, temp, progress); err != nil {
+	work := steps.Of("lab image " + r.Arch)
+	if err := r.build(ctx, temp, work.Saying(progress)); err != nil {
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
+	work.End()
 	if err := os.RemoveAll(dir); err != nil { // the old one, or its remains
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}

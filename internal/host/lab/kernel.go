@@ -13,6 +13,7 @@ import (
 
 	"whichfs/internal/result"
 	"whichfs/internal/sys/cache"
+	"whichfs/internal/sys/steps"
 )
 
 // ownSeries is the kernel of the images' suite, until the first image exists.
@@ -159,9 +160,11 @@ func FetchKernel(ctx context.Context, a Arch, asked string, progress func(string
 		return Kernel{}, fmt.Errorf("kernel %s: %w", offer.Release, err)
 	}
 	defer os.RemoveAll(temp)
-	if err := offer.unpack(ctx, image, temp, progress); err != nil {
+	work := steps.Of("kernel " + offer.Package)
+	if err := offer.unpack(ctx, image, temp, work.Saying(progress)); err != nil {
 		return Kernel{}, fmt.Errorf("kernel %s: %w", offer.Release, err)
 	}
+	work.End()
 	replaced := []string{at} // an incomplete one
 	if offer.Own {           // and those of earlier images
 		replaced, _ = filepath.Glob(filepath.Join(dir, "own-*-"+a.flavour))

@@ -34,10 +34,10 @@ const (
 type head struct {
 	Format  int      `json:"format"`
 	Version string   `json:"version"` // of the whichfs that wrote it
-	Parts   []string `json:"parts"`   // directories below Home
+	Parts   []string `json:"parts"`   // directories and files below the cache's directory
 }
 
-const format = 1
+const format = 2
 
 // Parts are the directories of the images and kernels that this whichfs uses.
 func Parts() (all []string, err error) {
@@ -60,10 +60,28 @@ func Parts() (all []string, err error) {
 	return all, nil
 }
 
-// Export writes parts of the lab, directories below Home that are complete, to a file that must not
-// exist. version is that of this whichfs.
-func Export(ctx context.Context, file, version string, parts []string) error {
-	home, err := Home()
+// Progress is called with how many bytes of all have been read; nil: nobody wants to know.
+type Progress func(done, all int64)
+
+// counted is a reader that tells how much was read of all.
+type counted struct {
+	io.Reader
+	done, all int64
+	tell      Progress
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if c.done += int64(n); c.tell != nil {
+		c.tell(c.done, c.all)
+	}
+	return n, err
+}
+
+// Export writes parts of the lab, and of the cache besides, to a file that must not exist: directories that are
+// complete, and files. version is that of this whichfs.
+func Export(ctx context.Context, file, version string, parts []string, tell Progress) error {
+	home, err := cache.Dir()
 	if err != nil {
 		return err
 	}
@@ -71,7 +89,7 @@ func Export(ctx context.Context, file, version string, parts []string) error {
 	for _, dir := range parts {
 		name, err := filepath.Rel(home, dir)
 		if err != nil || !filepath.IsLocal(name) {
-			return fmt.Errorf("%s is not a part of the lab in %s", dir, home)
+			return fmt.Errorf("%s is not below %s", dir, home)
 		}
 		h.Parts = append(h.Parts, name)
 	}
@@ -83,7 +101,7 @@ func Export(ctx context.Context, file, version string, parts []string) error {
 		if err != nil {
 			return err
 		}
-		if err := (&exporter{ctx: ctx, home: home, out: tar.NewWriter(z), sums: map[string]string{}}).write(h); err != nil {
+		if err := (&exporter{ctx: ctx, home: home, out: tar.NewWriter(z), sums: map[string]string{}, in: counted{tell: tell}}).write(h); err != nil {
 			return errors.Join(err, z.Close())
 		}
 		return z.Close()
@@ -95,22 +113,41 @@ type exporter struct {
 	home string
 	out  *tar.Writer
 	sums map[string]string
+	in   counted // the file that is read, and how much of all files was
+}
+
+// each calls do with the files of the parts, in order.
+func (e *exporter) each(h head, do func(path string, d fs.DirEntry) error) error {
+	for _, part := range h.Parts {
+		err := filepath.WalkDir(filepath.Join(e.home, part), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err // links of a kernel's modules lead to its source
+			}
+			return errors.Join(e.ctx.Err(), do(path, d))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *exporter) write(h head) error {
 	if err := e.json(headName, h); err != nil {
 		return err
 	}
-	for _, part := range h.Parts {
-		err := filepath.WalkDir(filepath.Join(e.home, part), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return err // links of a kernel's modules lead to its source
-			}
-			return errors.Join(e.ctx.Err(), e.file(path))
-		})
-		if err != nil {
-			return err
+	err := e.each(h, func(_ string, d fs.DirEntry) error {
+		info, err := d.Info()
+		if err == nil {
+			e.in.all += info.Size()
 		}
+		return err
+	})
+	if err == nil {
+		err = e.each(h, func(path string, _ fs.DirEntry) error { return e.file(path) })
+	}
+	if err != nil {
+		return err
 	}
 	return errors.Join(e.json(footName, e.sums), e.out.Close())
 }
@@ -144,7 +181,8 @@ func (e *exporter) file(path string) error {
 		return err
 	}
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(e.out, sum), f); err != nil {
+	e.in.Reader = f
+	if _, err := io.Copy(io.MultiWriter(e.out, sum), &e.in); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	e.sums[name] = hex.EncodeToString(sum.Sum(nil))
@@ -154,27 +192,27 @@ func (e *exporter) file(path string) error {
 // Import makes the parts of an exported lab, all or none, and returns their directories and those that
 // were there already. fits says whether a part that was unpacked into a directory, which has its
 // final name, is one that this whichfs uses.
-func Import(ctx context.Context, file, version string, fits func(part, dir string) error) (made, there []string, err error) {
+func Import(ctx context.Context, file, version string, fits func(part, dir string) error, tell Progress) (made, there []string, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, nil, result.Refuse("name a file that whichfs lab export has written", "%v", err)
 	}
 	defer f.Close() //nolint:errcheck // read only
-	home, err := cache.Sub(folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	unlock, err := cache.LockContext(ctx, filepath.Join(home, lockName), nil)
+	own, unlock, err := Locked(ctx, ".", func(string) {})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer unlock()
-	temp, err := os.MkdirTemp(home, UnfinishedPrefix)
+	temp, err := os.MkdirTemp(own, UnfinishedPrefix)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer os.RemoveAll(temp)
-	h, err := unpackLab(ctx, f, temp)
+	in := counted{Reader: f, tell: tell}
+	if info, err := f.Stat(); err == nil {
+		in.all = info.Size()
+	}
+	h, err := unpackLab(ctx, &in, temp)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
@@ -191,7 +229,7 @@ func Import(ctx context.Context, file, version string, fits func(part, dir strin
 		return nil, nil, err
 	}
 	for _, part := range h.Parts {
-		to := filepath.Join(home, part)
+		to := filepath.Join(filepath.Dir(own), part)
 		if _, err := os.Lstat(to); err == nil {
 			there = append(there, to)
 			continue
@@ -264,7 +302,7 @@ func decode(from io.Reader, v any) error {
 // has reports whether a file belongs to one of the parts, whose names are local.
 func (h head) has(name string) bool {
 	return filepath.IsLocal(name) && slices.ContainsFunc(h.Parts, func(part string) bool {
-		return filepath.IsLocal(part) && filepath.Clean(part) == part && part != "." && strings.HasPrefix(filepath.Clean(name), part+"/")
+		return filepath.IsLocal(part) && filepath.Clean(part) == part && part != "." && (name == part || strings.HasPrefix(filepath.Clean(name), part+"/"))
 	})
 }
 
@@ -299,7 +337,11 @@ func compareSums(got, want map[string]string) error {
 	return nil
 }
 
-// Fits returns an error unless a directory is a complete image of a current recipe, or a complete kernel.
+// PartOf is the name of a part in the lab; ok is false if it is one of something else.
+func PartOf(part string) (name string, ok bool) { return strings.CutPrefix(part, folder+"/") }
+
+// Fits returns an error unless a directory is a complete image of a current recipe, or a complete kernel. part is its
+// name in the lab.
 func Fits(part, dir string) error {
 	if filepath.Dir(part) == kernelsFolder {
 		_, err := openKernel(dir)

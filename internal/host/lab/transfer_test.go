@@ -49,14 +49,33 @@ func left(t *testing.T) (names []string) {
 	return names
 }
 
+// told hears of progress, which only grows; ended checks that it came to its end.
+func told(t *testing.T) (tell Progress, ended func()) {
+	t.Helper()
+	last, whole := int64(-1), int64(0)
+	tell = func(done, all int64) {
+		if done < last || done > all || whole != 0 && all != whole {
+			t.Errorf("%d of %d bytes after %d of %d", done, all, last, whole)
+		}
+		last, whole = done, all
+	}
+	return tell, func() {
+		if last <= 0 || last != whole {
+			t.Errorf("in the end %d of %d bytes", last, whole)
+		}
+	}
+}
+
 func exported(t *testing.T) string {
 	t.Helper()
 	_, dirs := parts(t)
 	file := filepath.Join(t.TempDir(), "lab.tar.zst")
-	if err := Export(t.Context(), file, "v1", dirs); err != nil {
+	tell, ended := told(t)
+	if err := Export(t.Context(), file, "v1", dirs, tell); err != nil {
 		t.Fatal(err)
 	}
-	if err := Export(t.Context(), file, "v1", dirs); err == nil || !strings.Contains(err.Error(), "already exists") {
+	ended()
+	if err := Export(t.Context(), file, "v1", dirs, nil); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("a second export: %v", err)
 	}
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
@@ -65,17 +84,19 @@ func exported(t *testing.T) string {
 
 func TestImport(t *testing.T) {
 	file := exported(t)
-	made, there, err := Import(t.Context(), file, "v1", fits)
+	tell, ended := told(t)
+	made, there, err := Import(t.Context(), file, "v1", fits, tell)
 	if err != nil || len(made) != 2 || len(there) != 0 {
 		t.Fatalf("%q, %q, %v", made, there, err)
 	}
+	ended()
 	if text, err := os.ReadFile(filepath.Join(made[0], "root.erofs")); err != nil || len(text) != 4<<16 {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 	if info, err := os.Stat(filepath.Join(made[1], "linux")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("%v, %v", info, err)
 	}
-	made, there, err = Import(t.Context(), file, "v1", fits)
+	made, there, err = Import(t.Context(), file, "v1", fits, nil)
 	if err != nil || len(made) != 0 || len(there) != 2 {
 		t.Errorf("again: %q, %q, %v", made, there, err)
 	}
@@ -102,13 +123,13 @@ func TestImportRefuses(t *testing.T) {
 		"half":            {half, fits, "unexpected EOF"},
 		"damaged":         {damaged, fits, "bad.tar.zst: "},
 		"something else":  {[]byte("PK"), fits, "not a lab"},
-		"another version": {whole, func(part, _ string) error { return errors.New("stamp of " + part) }, "written by whichfs v1, and its part image is not one of whichfs v2: stamp of image"},
+		"another version": {whole, func(part, _ string) error { return errors.New("stamp of " + part) }, "written by whichfs v1, and its part lab/image is not one of whichfs v2: stamp of lab/image"},
 	} {
 		bad := filepath.Join(t.TempDir(), "bad.tar.zst")
 		if err := os.WriteFile(bad, c.text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := Import(t.Context(), bad, "v2", c.fits)
+		_, _, err := Import(t.Context(), bad, "v2", c.fits, nil)
 		var f *result.Failure
 		if !errors.As(err, &f) || f.Hint == "" || !strings.Contains(f.Reason, c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -130,8 +151,8 @@ func TestImportChecksSums(t *testing.T) {
 			t.Errorf("%s: passes", name)
 		}
 	}
-	h := head{Parts: []string{"image", "virtual/x", "..", "."}}
-	for name, want := range map[string]bool{"image/a": true, "image/b/c": true, "virtual/x/y": true, "virtual/z": false, "image": false, "../a": false, "image/../../a": false, "/image/a": false, "other/a": false} {
+	h := head{Parts: []string{"image", "virtual/x", "data/x.tar", "..", "."}}
+	for name, want := range map[string]bool{"image/a": true, "image/b/c": true, "virtual/x/y": true, "virtual/z": false, "data/x.tar": true, "data/x.tar.json": false, "../a": false, "image/../../a": false, "/image/a": false, "other/a": false} {
 		if h.has(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}

@@ -2,7 +2,6 @@ package processor
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"whichfs/internal/sys/tomlfile"
 )
 
 // data holds the boards, one file each.
@@ -180,7 +181,11 @@ func (r *rate) UnmarshalText(text []byte) error {
 func Decode(path string, content []byte) (Profile, error) {
 	var f file
 	if err := toml.NewDecoder(strings.NewReader(string(content))).DisallowUnknownFields().Decode(&f); err != nil {
-		return Profile{}, located(path, err)
+		m := tomlfile.Of(path, err)
+		if m.Unknown != "" {
+			m.What += "; the keys are name, title, other, compressing, checksums, copying, crc32, crc32c, call, fault, switch, source"
+		}
+		return Profile{}, m
 	}
 	of := func(given *int64, estimate float64) float64 {
 		if given == nil {
@@ -206,20 +211,4 @@ func Decode(path string, content []byte) (Profile, error) {
 		}
 	}
 	return Profile{}, fmt.Errorf("%s: %s %s", path, key, what)
-}
-
-// located puts the place of a mistake in front of it.
-func located(path string, err error) error {
-	var unknown *toml.StrictMissingError
-	if errors.As(err, &unknown) {
-		first := unknown.Errors[0]
-		line, _ := first.Position()
-		return fmt.Errorf("%s:%d: unknown key %q; the keys are name, title, other, compressing, checksums, copying, crc32, crc32c, call, fault, switch, source", path, line, strings.Join(first.Key(), "."))
-	}
-	var at *toml.DecodeError
-	if errors.As(err, &at) {
-		line, column := at.Position()
-		return fmt.Errorf("%s:%d:%d: %s", path, line, column, strings.TrimPrefix(at.Error(), "toml: "))
-	}
-	return fmt.Errorf("%s: %w", path, err)
 }

@@ -154,7 +154,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for change, want := range map[[2]string]string{
-		{"other", "others"}:              ":2: unknown key \"others\"; the keys are name, title, other",
+		{"other", "others"}:              ":2:1: unknown key \"others\"; the keys are name, title, other",
 		{`"60MIPS"`, `"60"`}:             `:3:15: "60" is no speed of a processor; type 600MIPS`,
 		{`"60MIPS"`, `60`}:               ":3: compressing must be from 1000000 to 1000000000000 instructions per second, not 60",
 		{`"80.5 MB/s"`, `"80.5 MiB/s"`}:  `:5:11: "80.5 MiB/s" is no rate from "1 MB/s"`,
@@ -164,7 +164,7 @@ func TestFiles(t *testing.T) {
 		{`source = "measured"`, ""}:      ": source must say",
 		{`name = "mine"`, ""}:            ": name is missing",
 		{`name = "mine"`, `name = mine`}: ":1:",
-		{`name = "mine"`, "[board]"}:     ":1: unknown key \"board\"",
+		{`name = "mine"`, "[board]"}:     ":1:2: unknown key \"board\"",
 	} {
 		if _, err := load(strings.Replace(own, change[0], change[1], 1)); err == nil || !strings.HasPrefix(err.Error(), path+want) {
 			t.Errorf("%s:\n got %v\nwant %s", change[1], err, want)

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/owner"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/wait"
@@ -28,8 +29,13 @@ import (
 type Server struct {
 	Port    int
 	dir     string
+	home    string   // above it
+	lock    *os.File // held on home while this process lives
 	process *command.Process
 }
+
+// kind names the directories of servers among those of whichfs.
+const kind = "database"
 
 var (
 	shared  *Server
@@ -47,7 +53,7 @@ type Cleaning struct{ Tests *testing.M }
 func (c Cleaning) Run() int {
 	status := c.Tests.Run()
 	if shared != nil {
-		if err := errors.Join(shared.process.Kill(), os.RemoveAll(shared.dir)); err != nil {
+		if err := errors.Join(shared.process.Kill(), os.RemoveAll(shared.home), shared.lock.Close()); err != nil {
 			fmt.Fprintln(os.Stderr, "removing the database:", err)
 			status = 1
 		}
@@ -83,9 +89,15 @@ func (s *Server) At(port int, user, schema string) string {
 // create makes and starts a server. Its password is the environment's, where programs look for it.
 func create(t testing.TB) *Server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "whichfs-database-")
+	for _, left := range owner.Abandoned(os.TempDir(), kind) { // by tests that were killed
+		must.Do(t, os.RemoveAll(left))
+	}
+	home, lock, err := owner.Dir(os.TempDir(), kind)
 	must.Do(t, err)
-	s := &Server{dir: dir}
+	dir := filepath.Join(home, "server")
+	must.Do(t, os.Chmod(home, 0o711)) // the server's user goes through it
+	must.Do(t, os.Mkdir(dir, 0o700))
+	s := &Server{dir: dir, home: home, lock: lock}
 	password := rand.Text()
 	must.Do(t, os.Setenv("PGPASSWORD", password))
 	must.Do(t, os.WriteFile(s.path("password"), []byte(password), 0o600))

@@ -1,8 +1,7 @@
+# There is no public page to name.
 SUMMARY = "Part of whichfs that runs next to the storage"
 DESCRIPTION = "Measures the processor of a board, and carries out trials of filesystems for a whichfs on another machine."
 CVE_PRODUCT = "whichfs"
-# There is no public page yet.
-HOMEPAGE = "https://whichfs.invalid/"
 SECTION = "console/utils"
 LICENSE = "Apache-2.0"
 LIC_FILES_CHKSUM = "file://LICENSE;md5=3b83ef96387f14655fc854ddc3c6bd57"

@@ -16,6 +16,7 @@ import (
 
 	"whichfs/internal/host/lab"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/steps"
 	"whichfs/internal/sys/whole"
 )
 
@@ -82,11 +83,13 @@ func build(ctx context.Context, which Choice, progress func(string), again bool)
 	if err := Missing(); err != nil {
 		return Kernel{}, err
 	}
-	b := building{recipe: r, dir: filepath.Join(home, lab.UnfinishedPrefix+r.digest()), progress: progress}
+	work := steps.Of(r.command())
+	b := building{recipe: r, dir: filepath.Join(home, lab.UnfinishedPrefix+r.digest()), progress: work.Saying(progress)}
 	if err := b.start(ctx); err != nil {
 		return Kernel{}, fmt.Errorf("virtual lab: %w", err)
 	}
 	defer b.busy.Close()
+	continued := len(b.Stages) > 0
 	if err := b.run(ctx); err != nil {
 		if ctx.Err() != nil {
 			progress("the build is interrupted; the same command continues it")
@@ -96,6 +99,9 @@ func build(ctx context.Context, which Choice, progress func(string), again bool)
 	}
 	if err := b.finish(filepath.Join(home, r.digest())); err != nil {
 		return Kernel{}, fmt.Errorf("virtual lab: %w", err)
+	}
+	if !continued {
+		work.End()
 	}
 	return r.open(home)
 }

@@ -2,7 +2,6 @@ package board
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/tomlfile"
 )
 
 // File describes a board: how it is reached, how its power is switched, and which storage of it is
@@ -177,25 +177,11 @@ func parseFile(path string, content []byte) (File, error) {
 
 // located is an error of TOML with its place.
 func located(path string, err error) error {
-	line, what, hint := 0, err.Error(), "docs/boards.md has an example"
-	var bad *toml.DecodeError
-	var unknown *toml.StrictMissingError
-	switch {
-	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
-		line, _ = unknown.Errors[0].Position()
-		key := strings.Join(unknown.Errors[0].Key(), ".")
-		what = fmt.Sprintf("unknown key %q", key)
-		if key == "login.password" {
-			hint = "a password does not belong into the file: password_variable names a variable of the environment with it, and password_file a file"
-		}
-	case errors.As(err, &bad):
-		line, _ = bad.Position()
-		what = strings.TrimPrefix(bad.Error(), "toml: ")
+	m, hint := tomlfile.Of(path, err), "docs/boards.md has an example"
+	if m.Unknown == "login.password" {
+		hint = "a password does not belong into the file: password_variable names a variable of the environment with it, and password_file a file"
 	}
-	if line > 0 {
-		path = fmt.Sprintf("%s:%d", path, line)
-	}
-	return result.Refuse(hint, "%s: %s", path, what)
+	return result.Refuse(hint, "%v", m)
 }
 
 // lineOf is ":LINE" of a key or else of its table, "" if the file has neither.

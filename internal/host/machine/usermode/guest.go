@@ -68,13 +68,13 @@ func (g *guest) start(h *host, p planned) (err error) {
 	}
 	defer theirs.Close() //nolint:errcheck // the guest's end
 	// Root's cache is out of reach for the user as whom root's guests run.
-	program, err := os.Open(h.kernel.Program)
+	kernel, env, err := h.kernelFiles()
 	if err != nil {
 		return err
 	}
-	defer program.Close() //nolint:errcheck // read only
+	defer closeAll(kernel)
 	argv := append([]string{"/proc/self/fd/4", "initrd=/proc/self/fd/3", "uml_dir=./"}, p.kernelLine()...)
-	o := command.Options{Stdout: theirs, Stderr: theirs, Files: []*os.File{archive, program}, Dir: g.dir, Env: []string{"TMPDIR=/dev/shm"}, Guest: &command.Guest{Processor: g.processor}}
+	o := command.Options{Stdout: theirs, Stderr: theirs, Files: append([]*os.File{archive}, kernel...), Dir: g.dir, Env: append(env, "TMPDIR=/dev/shm"), Guest: &command.Guest{Processor: g.processor}}
 	if g.process, err = command.Start(o, append(argv, g.monitor.Parameters()...)...); err != nil {
 		_ = ours.Close()
 		return err

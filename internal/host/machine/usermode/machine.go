@@ -52,6 +52,7 @@ type host struct {
 	image   lab.Image
 	kernel  virtual.Kernel
 	archive []byte
+	carried *carried // nil: the host's C library is the kernel's
 }
 
 // find locates what guests are made of.
@@ -86,6 +87,9 @@ func (m *Machine) host(ctx context.Context, kernel virtual.Choice) (*host, error
 		if err = m.build(ctx, kernel); err == nil {
 			err = h.find(kernel, m.o.Agent)
 		}
+	}
+	if err == nil {
+		h.carried, err = h.carry(ctx)
 	}
 	if known := (*result.Failure)(nil); errors.As(err, &known) {
 		return nil, known
