@@ -40,7 +40,7 @@ type planned struct {
 type runCmd struct {
 	planned
 
-	Machine string   `complete:"machine" help:"Where trials run: lab (a guest, no root needed), local (this kernel, needs root), ssh:[USER@]HOST[:PORT] serial:DEVICE[@BAUD] or a board's file (a board, see docs/boards.md)." placeholder:"NAME"`
+	Machine string   `complete:"machine" help:"Where trials run: lab (a guest, no root needed), local (this kernel, needs root), ssh:[USER@]HOST[:PORT], serial:DEVICE[@BAUD], labgrid:PLACE or a board's file (a board, see docs/boards.md)." placeholder:"NAME"`
 	Storage []string `complete:"storage" sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local, boards); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series with a run on each." placeholder:"STORAGE"`
 	Destroy string   `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Every real device needs it, even an empty one." placeholder:"ID"`
 	Risk    bool     `name:"risk-this-kernel" help:"With --machine local or a board: mount broken filesystems on that machine's own kernel, which may crash or corrupt its own data."`

@@ -682,7 +682,7 @@ func checkBoardCuts(p plan.Plan, s media.Storage) error {
 		}
 	}
 	switch {
-	case f.Power == nil:
+	case f.Power == nil && !strings.HasPrefix(cmp.Or(f.Connect, p.Machine), plan.Labgrid): // which says so when it lends the board
 		return result.Refuse("use --machine board.toml, a file that names a program which does (docs/boards.md), or --machine lab", "--cuts: nothing is known that switches the power of machine %s", p.Machine)
 	case s.Kind != media.KindDevice:
 		return result.Refuse("name a device of the board", "--cuts: storage %s is a file on the board's own storage, which is not to lose its power in mid-write for that", p.Storage)

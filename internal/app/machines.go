@@ -51,6 +51,21 @@ func (a *App) machine(name, clock string) (machine.Machine, error) {
 	return nil, result.Refuse("", "unknown machine %q; the machines are lab, local, and the boards "+plan.Boards, name)
 }
 
+// giveBack gives a machine back that somebody has lent. What fails there changes no answer.
+func (a *App) giveBack(m machine.Machine) {
+	lent, ok := m.(machine.Lent)
+	if !ok {
+		return
+	}
+	if err := lent.GiveBack(); err != nil {
+		text := err.Error()
+		if f := result.FailureOf(err); f != nil && f.Hint != "" {
+			text += "; " + f.Hint
+		}
+		a.Note(text)
+	}
+}
+
 // verifyData checks that the archive of an earlier run still exists unchanged.
 func verifyData(d scenario.Data) error {
 	if d.Kind != "tree" {

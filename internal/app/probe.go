@@ -112,6 +112,7 @@ func (a *App) measure(ctx context.Context, q ProbeAsk, spec media.Storage, ask w
 			return probe.Report{}, err
 		}
 	}
+	defer a.giveBack(m)
 	s, err := m.Start(ctx, needs)
 	if err != nil {
 		return probe.Report{}, err

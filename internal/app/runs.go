@@ -340,9 +340,10 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	return j, run, check(j.machine, j.Plans, may)
 }
 
-// Close releases the runs.
+// Close releases the runs, and a machine that somebody has lent.
 func (j *Job) Close() {
 	j.cancel()
+	j.app.giveBack(j.machine)
 	if j.release != nil {
 		j.release()
 	}

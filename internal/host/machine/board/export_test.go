@@ -31,7 +31,7 @@ func Send(ctx context.Context, name string, content []byte) (digest string, told
 		return "", nil, err
 	}
 	s := newSerial(place, Options{Progress: func(text string) { told = append(told, text) }}, &machine.Lines{}, &entry{})
-	p, err := openPort(place)
+	p, err := openPort(ctx, place)
 	if err != nil {
 		return "", nil, err
 	}
