@@ -37,7 +37,7 @@ func (c *probeCmd) Run(a *shell) error {
 	a.AgentPath = c.AgentPath
 	var show *probeProgress // made when there is something to show
 	q := app.ProbeAsk{
-		Permission: app.Permission{Destroy: c.Destroy, Work: c.Work},
+		Permission: app.Permission{Work: c.Work},
 		Storage:    c.Storage, InUse: c.InUse, Machine: c.Machine, Clock: c.Clock, Effort: c.Effort, Limit: c.Limit, Only: c.Only, Seed: c.Seed,
 		Progress: func(p wire.Progress) {
 			if show == nil { // a model on its own clock announces nothing
@@ -45,6 +45,9 @@ func (c *probeCmd) Run(a *shell) error {
 			}
 			show.progress(p)
 		},
+	}
+	if c.Destroy != "" {
+		q.Destroy = []string{c.Destroy}
 	}
 	q.Announce = func(identity string, size int64, readOnly bool) {
 		a.note(announce(c.Storage, identity, size, readOnly, q.AtMost()))

@@ -310,6 +310,9 @@ func OnBoard(machine string) bool {
 	return strings.HasPrefix(machine, SSH) || strings.HasPrefix(machine, Serial) || strings.HasPrefix(machine, Labgrid) || BoardFile(machine)
 }
 
+// Fake reports whether a machine is invented, as "fake" and "fake:NAME" are.
+func Fake(machine string) bool { return machine == "fake" || strings.HasPrefix(machine, "fake:") }
+
 // OwnKernel reports whether a machine has a kernel that whichfs did not start: this host or a board.
 // Its processor, memory and kernel are what they are, and it outlives every session.
 func OwnKernel(machine string) bool { return machine == "local" || OnBoard(machine) }

@@ -44,7 +44,7 @@ type found struct {
 const (
 	clientProgram = "labgrid-client"
 	// clientLimit is for a command of the client.
-	clientLimit = time.Minute
+	clientLimit = 3 * time.Minute
 )
 
 // switches are the classes of resources by which the client switches power.
@@ -57,7 +57,7 @@ trap "" HUP INT TERM
 place=$3
 while read -r line; do place=$line; done
 [ -z "$place" ] || "$1" -p "$place" release-from "$2"
-echo "status $?"`
+echo "exit status $?"`
 
 // lend acquires a place, unless the user has it already. Errors are *result.Failure, or of the context.
 func lend(ctx context.Context, pattern string) (*lease, found, error) {
@@ -274,8 +274,8 @@ func (l *lease) giveBack() error {
 	if err != nil {
 		return fail(err)
 	}
-	if rest, ok := strings.CutSuffix(said, "status 0"); !ok {
-		return fail(errors.New(strings.Join(strings.Fields(rest), " ")))
+	if words := strings.Fields(said); len(words) < 2 || words[len(words)-1] != "0" {
+		return fail(errors.New(strings.Join(words, " ")))
 	}
 	return nil
 }

@@ -161,11 +161,15 @@ func (t *telnet) obey(text []byte) (took int, err error) {
 		t.ready = append(t.ready, telnetIAC)
 		return 2, nil
 	case telnetSB: // what the port is set to, or its modem's lines
-		end := bytes.Index(text, []byte{telnetIAC, telnetSE})
-		if end < 0 {
-			return 0, nil
+		for at := 2; at+1 < len(text); at++ {
+			if text[at] == telnetIAC {
+				if text[at+1] == telnetSE {
+					return at + 2, nil
+				}
+				at++ // the byte itself
+			}
 		}
-		return end + 2, nil
+		return 0, nil
 	case telnetWill, telnetWont, telnetDo, telnetDont:
 		if len(text) < 3 {
 			return 0, nil
