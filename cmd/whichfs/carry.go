@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"strings"
+	"sync"
 
 	"whichfs/internal/app"
 	"whichfs/internal/result"
 )
 
-// carry carries out the runs of a job one after another and reports.
+// carry carries out the runs of a job and reports.
 func (a *shell) carry(j *app.Job, out outputs) error {
 	shown := atAGlance
 	if out.All {
@@ -16,28 +19,17 @@ func (a *shell) carry(j *app.Job, out outputs) error {
 	if out.files().toStdout() {
 		shown = nothing // it would mix with the figures
 	}
+	all := a.carryEach(j)
+	if len(all) == 1 && all[0].err != nil {
+		return all[0].err
+	}
 	end := app.Finished
 	var failed error
-	for i, run := range j.Runs {
-		on := run.Storage
-		if result.ByProcessor(j.Runs) {
-			on = run.Processor
-		}
-		if len(j.Runs) > 1 {
-			a.note(fmt.Sprintf("── %s (%d of %d): run %s", on, i+1, len(j.Runs), run.ID))
-		}
-		one, err := a.carryOne(j, i)
-		switch {
-		case err != nil && len(j.Runs) == 1:
-			return err
-		case err != nil: // the other storage may do better
-			failed = err
-			a.note(fmt.Sprintf("run %s on %s ended early: %v", run.ID, on, err))
-		case one != app.Finished:
-			end = one
-		}
-		if end == app.Stopped {
-			break
+	for _, one := range all {
+		if one.err != nil {
+			failed = one.err
+		} else if one.end != app.Finished && end != app.Stopped {
+			end = one.end
 		}
 	}
 	code, err := a.reportSeries(j.Store, j.Runs, out, shown)
@@ -53,6 +45,71 @@ func (a *shell) carry(j *app.Job, out outputs) error {
 		return &problem{code: code}
 	}
 	return nil
+}
+
+// carried is how a run ended.
+type carried struct {
+	end app.Ending
+	err error
+}
+
+// carryEach carries out the runs of a job, one after the other, or those on several machines at the same time.
+func (a *shell) carryEach(j *app.Job) []carried {
+	all := make([]carried, len(j.Runs))
+	if result.ByMachine(j.Runs) {
+		var lines sync.Mutex
+		var over sync.WaitGroup
+		for i, run := range j.Runs {
+			own := *a
+			own.stderr = &labelled{to: a.stderr, label: run.Machine + ": ", turn: &lines}
+			own.note("run " + run.ID)
+			over.Go(func() { all[i] = own.carryNamed(j, i, "machine "+run.Machine) })
+		}
+		over.Wait()
+		return all
+	}
+	for i, run := range j.Runs {
+		on := run.Storage
+		if result.ByProcessor(j.Runs) {
+			on = run.Processor
+		}
+		if len(j.Runs) > 1 {
+			a.note(fmt.Sprintf("── %s (%d of %d): run %s", on, i+1, len(j.Runs), run.ID))
+		}
+		if all[i] = a.carryNamed(j, i, on); all[i].err == nil && all[i].end == app.Stopped {
+			return all[:i+1]
+		}
+	}
+	return all
+}
+
+// carryNamed carries out one run. Where it fails, another of the series may do better.
+func (a *shell) carryNamed(j *app.Job, i int, on string) carried {
+	end, err := a.carryOne(j, i)
+	if err != nil && len(j.Runs) > 1 {
+		a.note(fmt.Sprintf("run %s on %s ended early: %v", j.Runs[i].ID, on, err))
+	}
+	return carried{end, err}
+}
+
+// labelled puts a label before each line that is written at once.
+type labelled struct {
+	to    io.Writer
+	label string
+	turn  *sync.Mutex
+}
+
+func (l *labelled) Write(b []byte) (int, error) {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	var text strings.Builder
+	for line := range strings.Lines(string(b)) {
+		text.WriteString(l.label + line)
+	}
+	if _, err := io.WriteString(l.to, text.String()); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // carryOne carries out one run and shows its progress.

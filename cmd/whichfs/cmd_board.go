@@ -16,7 +16,7 @@ type boardCmd struct {
 }
 
 type boardCheckCmd struct {
-	Machine string `complete:"machine" arg:"" help:"ssh:[USER@]HOST[:PORT], serial:DEVICE[@BAUD] or the path of a board's file." placeholder:"BOARD"`
+	Machine string `complete:"machine" arg:"" help:"ssh:[USER@]HOST[:PORT], serial:DEVICE[@BAUD], labgrid:PLACE or the path of a board's file." placeholder:"BOARD"`
 	Power   bool   `help:"Also switch the board's power off and on, by the program that its file names."`
 	AsJSON  bool   `name:"json" help:"Write JSON."`
 	agentFlag

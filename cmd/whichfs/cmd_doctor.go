@@ -48,7 +48,7 @@ func (doctorCmd) Run(a *shell) error {
 	a.show(foreignFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's own kernel (--machine local)")
 	a.show(localFindings())
-	fmt.Fprintln(a.stdout, "\nBoards (--machine ssh:[USER@]HOST[:PORT] or serial:DEVICE[@BAUD])")
+	fmt.Fprintln(a.stdout, "\nBoards (--machine ssh:[USER@]HOST[:PORT], serial:DEVICE[@BAUD] or labgrid:PLACE)")
 	a.show(boardFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's load (changes figures by wall clock, none by virtual clock)")
 	fmt.Fprintln(a.stdout, strings.Join(loadFindings(load.Try(a.ctx, tryFor)), "\n"))
@@ -111,6 +111,11 @@ func install(debs []string) string {
 // boardFindings lists what boards are reached with, and the agents that can be sent to them.
 func boardFindings() []finding {
 	out := []finding{required(lab.Requirement{Program: "ssh", Package: "openssh-client", Without: "no boards over ssh"})}
+	client := finding{name: "labgrid-client", note: "without it: no boards that labgrid lends", other: "pipx install labgrid"}
+	if path, err := command.Look(client.name); err == nil {
+		client.ok, client.note = true, path
+	}
+	out = append(out, client)
 	for _, arch := range machine.Architectures {
 		path, err := machine.AgentPath("", arch)
 		f := finding{name: "agent for " + arch, ok: err == nil, note: path}

@@ -17,7 +17,7 @@ import (
 
 type listCmd struct {
 	What    string `arg:"" enum:"filesystems,abilities,studies,storage,models,processors,data,needs,keys,profiles" help:"filesystems, abilities, studies, storage, models, processors, data, or for recommend: needs, keys, profiles."`
-	Machine string `complete:"machine" help:"With storage: whose: local, ssh:[USER@]HOST[:PORT] or serial:DEVICE[@BAUD] (a board; needs root there)." default:"local" placeholder:"NAME"`
+	Machine string `complete:"machine" help:"With storage: whose: local, ssh:[USER@]HOST[:PORT], serial:DEVICE[@BAUD], labgrid:PLACE (a board; needs root there)." default:"local" placeholder:"NAME"`
 	agentFlag
 }
 

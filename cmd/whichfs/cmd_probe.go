@@ -21,7 +21,7 @@ type probeCmd struct {
 
 	Destroy string        `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Writing finds out much more." placeholder:"ID"`
 	InUse   bool          `name:"in-use" help:"Read a device that is in use; the figures include that use."`
-	Machine string        `complete:"machine" help:"Where the probe runs: lab (a guest, no root needed), local (this kernel, needs root), ssh:[USER@]HOST[:PORT] or serial:DEVICE[@BAUD] (a board) (default: as the storage needs)." placeholder:"NAME"`
+	Machine string        `complete:"machine" help:"Where the probe runs: lab (a guest, no root needed), local (this kernel, needs root), ssh:[USER@]HOST[:PORT], serial:DEVICE[@BAUD], labgrid:PLACE (a board) (default: as the storage needs)." placeholder:"NAME"`
 	Clock   string        `help:"wall, or simulated: for sim: storage, runs the model on its own clock without a guest." enum:"wall,simulated" default:"wall" placeholder:"CLOCK"`
 	Effort  string        `help:"How much to do: quick (about a minute on a slow card), normal or thorough." enum:"quick,normal,thorough" default:"normal" placeholder:"EFFORT"`
 	Limit   time.Duration `help:"Time limit; parts that no longer fit are left out, and the report says so." placeholder:"10m"`
@@ -38,7 +38,7 @@ func (c *probeCmd) Run(a *shell) error {
 	a.AgentPath = c.AgentPath
 	var show *working // made when there is something to show
 	q := app.ProbeAsk{
-		Permission: app.Permission{Destroy: c.Destroy, Work: c.Work},
+		Permission: app.Permission{Work: c.Work},
 		Storage:    c.Storage, InUse: c.InUse, Machine: c.Machine, Clock: c.Clock, Effort: c.Effort, Limit: c.Limit, Only: c.Only, Seed: c.Seed,
 		Progress: func(p wire.Progress) {
 			if show == nil { // a model on its own clock announces nothing
@@ -46,6 +46,9 @@ func (c *probeCmd) Run(a *shell) error {
 			}
 			show.progress(p)
 		},
+	}
+	if c.Destroy != "" {
+		q.Destroy = []string{c.Destroy}
 	}
 	q.Announce = func(identity string, size int64, readOnly bool) {
 		a.note(announce(c.Storage, identity, size, readOnly, q.AtMost()))

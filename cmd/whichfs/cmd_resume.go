@@ -7,10 +7,10 @@ import (
 )
 
 type resumeCmd struct {
-	RunID   string `complete:"run" arg:"" name:"run" optional:"" default:"last" help:"The run, or the start of its name."`
-	Rounds  int    `help:"Continue to a total of N rounds." placeholder:"N"`
-	Destroy string `help:"As for run; must be given again. For a medium in a reader, the ID changes with its contents." placeholder:"ID"`
-	Risk    bool   `name:"risk-this-kernel" help:"As for run; must be given again."`
+	RunID   string   `complete:"run" arg:"" name:"run" optional:"" default:"last" help:"The run, or the start of its name."`
+	Rounds  int      `help:"Continue to a total of N rounds." placeholder:"N"`
+	Destroy []string `sep:"none" help:"As for run; must be given again. For a medium in a reader, the ID changes with its contents." placeholder:"ID"`
+	Risk    bool     `name:"risk-this-kernel" help:"As for run; must be given again."`
 	workFlag
 	agentFlag
 

@@ -40,9 +40,9 @@ type planned struct {
 type runCmd struct {
 	planned
 
-	Machine string   `complete:"machine" help:"Where trials run: lab (a guest, no root needed), local (this kernel, needs root), ssh:[USER@]HOST[:PORT] serial:DEVICE[@BAUD] or a board's file (a board, see docs/boards.md)." placeholder:"NAME"`
+	Machine []string `complete:"machine" help:"Where trials run: lab (a guest, no root needed), local (this kernel, needs root), ssh:[USER@]HOST[:PORT], serial:DEVICE[@BAUD], labgrid:PLACE or a board's file (a board, see docs/boards.md). Several boards, separated by commas or given repeatedly, make a series with a run on each, at the same time." placeholder:"NAME"`
 	Storage []string `complete:"storage" sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local, boards); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series with a run on each." placeholder:"STORAGE"`
-	Destroy string   `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Every real device needs it, even an empty one." placeholder:"ID"`
+	Destroy []string `sep:"none" help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Every real device needs it, even an empty one; with several boards, each needs its own, in the same order." placeholder:"ID"`
 	Risk    bool     `name:"risk-this-kernel" help:"With --machine local or a board: mount broken filesystems on that machine's own kernel, which may crash or corrupt its own data."`
 	Clock   string   `complete:"wall|virtual|instructions" help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, the same on every machine, and with --cpu also that of a processor; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
 	CPU     []string `complete:"processor" name:"cpu" sep:"none" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors), the path of a profile, or host, this machine's, which is measured first. free: it takes no time. Default: free, and with --claims and --full the board of the study. Several, separated by commas or given repeatedly (with a comma in the path of a profile), make a series with a run on each, and the report says what the processor changes. With --clock wall a guest of the lab has an emulated processor of that speed: 15.625MIPS, doubled up to 500MIPS." placeholder:"PROFILE"`
@@ -61,7 +61,7 @@ func (c *runCmd) Run(a *shell) error {
 	}
 	q := c.ask()
 	q.Permission.Destroy, q.Permission.Risk = c.Destroy, c.Risk
-	q.Machine, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
+	q.Machines, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
 	q.Cuts, q.CPUs, q.Arch, q.Tools, q.Modules = c.Cuts, c.CPUs, c.Arch, c.Tools, c.Module
 	return c.begin(a, q)
 }

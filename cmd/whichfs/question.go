@@ -45,18 +45,18 @@ func (c *runCmd) question(a *shell) error {
 	if len(list) > 1 {
 		var err error
 		c.Study, err = a.choose(lines, "What work? A number, a plan file (.toml) or a fio job file (.fio).", list, func(text string) error {
-			_, _, err := (app.Ask{Study: text, Machine: c.Machine, Storage: c.Storage}).Plans()
+			_, _, err := (app.Ask{Study: text, Machines: c.Machine, Storage: c.Storage}).Plans()
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if kernels, err := virtual.Kernels(); err == nil && len(kernels) > 0 && c.Clock == "" && c.Machine == "" && strings.HasPrefix(c.Storage[0], media.KindSim+":") {
+	if kernels, err := virtual.Kernels(); err == nil && len(kernels) > 0 && c.Clock == "" && len(c.Machine) == 0 && strings.HasPrefix(c.Storage[0], media.KindSim+":") {
 		c.Clock = result.ClockVirtual // it is the fastest, and the same everywhere
 	}
 	same := "whichfs run " + c.Study
-	for _, flag := range [][2]string{{"--machine", c.Machine}, {"--storage", strings.Join(c.Storage, ";")}, {"--clock", c.Clock}} {
+	for _, flag := range [][2]string{{"--machine", strings.Join(c.Machine, ",")}, {"--storage", strings.Join(c.Storage, ";")}, {"--clock", c.Clock}} {
 		if flag[1] != "" {
 			same += " " + flag[0] + " " + quoted(flag[1])
 		}
@@ -92,7 +92,7 @@ func (c *runCmd) workChoices() (out []choice) {
 		if s.Untimed {
 			continue
 		}
-		if _, _, err := (app.Ask{Study: s.Name, Machine: c.Machine, Storage: c.Storage}).Plans(); err == nil {
+		if _, _, err := (app.Ask{Study: s.Name, Machines: c.Machine, Storage: c.Storage}).Plans(); err == nil {
 			out = append(out, choice{s.Name, s.Work})
 		}
 	}

@@ -87,15 +87,18 @@ func (a *shell) writeEach(v verdict.Verdict, trials []result.Trial, member strin
 	return nil
 }
 
-// memberName is the storage of a run, or its processor in a series of processors, as part of a file's
+// memberName is the storage of a run, or its processor or machine in a series of those, as part of a file's
 // name.
 func memberName(run result.Run, series []result.Run, s study.Study) string {
 	name := run.Storage
 	if on, ok := s.Storage(run.Scale, run.Storage); ok {
 		name = on.Key
 	}
-	if result.ByProcessor(series) {
+	switch {
+	case result.ByProcessor(series):
 		name = run.Processor
+	case result.ByMachine(series):
+		name = run.Machine
 	}
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", r) {

@@ -33,6 +33,9 @@ type Ask struct {
 	Study   string
 	Scale   string // "quick", "claims", "full"
 	Machine string
+	// Machines make a series with a run on each, at the same time; Machine is then empty, and --destroy names
+	// the device of each.
+	Machines []string
 	// Storage is what to measure on, or the study's own keys for it; several make a series with a
 	// run on each.
 	Storage    []string
@@ -79,6 +82,10 @@ const settleRounds = 20
 // plan per storage or processor. The data sets that they need are returned separately, since making them takes
 // time.
 func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
+	if len(q.Machines) > 1 {
+		return q.onMachines()
+	}
+	q.Machine = cmp.Or(append(q.Machines, q.Machine)...)
 	st, file, err := q.study()
 	if err != nil {
 		return nil, nil, err
@@ -168,6 +175,33 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		plans = onProcessors(plans[0], processors, q.Predict)
 	}
 	return plans, scale.Data, nil
+}
+
+// onMachines makes a plan for each of the machines, which have the order of trials in common.
+func (q Ask) onMachines() (plans []plan.Plan, data []study.DataSet, err error) {
+	names := q.Machines
+	for i, name := range names {
+		switch {
+		case slices.Contains(names[:i], name):
+			return nil, nil, result.Refuse("", "machine %s is named twice", name)
+		case !plan.OnBoard(name) && !plan.Fake(name):
+			return nil, nil, result.Refuse("run them one after the other, and compare them: whichfs compare RUN RUN", "a series over several machines is one of boards, and %s is none", name)
+		}
+		one := q
+		one.Machine, one.Machines = name, nil
+		own, sets, err := one.Plans()
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case len(own) > 1:
+			return nil, nil, result.Refuse("name one storage and one processor", "a series is over several machines or over several storages, not both: these are %d machines and %d storages", len(names), len(own))
+		}
+		if i > 0 {
+			own[0].Seed = plans[0].Seed
+		}
+		plans, data = append(plans, own[0]), sets
+	}
+	return plans, data, nil
 }
 
 // onProcessors repeats a plan on each of the processors.
@@ -682,7 +716,7 @@ func checkBoardCuts(p plan.Plan, s media.Storage) error {
 		}
 	}
 	switch {
-	case f.Power == nil:
+	case f.Power == nil && !strings.HasPrefix(cmp.Or(f.Connect, p.Machine), plan.Labgrid): // which says so when it lends the board
 		return result.Refuse("use --machine board.toml, a file that names a program which does (docs/boards.md), or --machine lab", "--cuts: nothing is known that switches the power of machine %s", p.Machine)
 	case s.Kind != media.KindDevice:
 		return result.Refuse("name a device of the board", "--cuts: storage %s is a file on the board's own storage, which is not to lose its power in mid-write for that", p.Storage)

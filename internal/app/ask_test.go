@@ -2,6 +2,8 @@ package app
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -347,6 +349,35 @@ func TestKernelOfTrials(t *testing.T) {
 			if p.Kernel != c.want {
 				t.Errorf("%v: trials are on %q", c, p.Kernel)
 			}
+		}
+	}
+}
+
+// Several boards have the order of trials and the storage in common, and each its own permission.
+func TestMachines(t *testing.T) {
+	q := Ask{Study: "bootlin-2023", Machines: []string{"ssh:a", "ssh:b"}, Storage: []string{"loop:256M"}, Candidates: []string{"ext4"}}
+	plans, _, err := q.Plans()
+	if err != nil || len(plans) != 2 || plans[0].Seed != plans[1].Seed || plans[0].Machine != "ssh:a" || plans[1].Machine != "ssh:b" {
+		t.Fatalf("%+v, %v", plans, err)
+	}
+	file := filepath.Join(t.TempDir(), "board.toml")
+	if err := os.WriteFile(file, []byte("connect = \"ssh:c\"\nstorage = \"/dev/sda\"\nidentity = \"of the file\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ids     []string
+		machine string
+		at      int
+		want    string
+	}{
+		{nil, "ssh:a", 0, ""},
+		{[]string{"first", "second"}, "ssh:b", 1, "second"},
+		{[]string{"only"}, "ssh:b", 1, "only"},
+		{[]string{"first", "of the file"}, file, 0, "of the file"},
+		{[]string{"first", "second"}, file, 1, "second"},
+	} {
+		if got := (Permission{Destroy: c.ids}).id(c.machine, c.at); got != c.want {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }

@@ -17,5 +17,6 @@ func (a *App) ExamineBoard(ctx context.Context, name string, power bool) (board.
 	if err != nil {
 		return board.Examined{}, err
 	}
+	defer a.giveBack(m)
 	return m.Examine(ctx, power)
 }

@@ -44,8 +44,8 @@ func (j *Job) Carry(ctx context.Context, at int, watch experiment.Observer) (End
 	j.probeForClaims(ctx, run, p)
 	run.State = result.Running
 	e := &experiment.Experiment{
-		Run: run, Plan: p, Machine: j.machine, Store: j.Store, Observer: watch, Known: probeCondition(j.Store, p.Storage),
-		Spec: specOf(p, may), Look: look(run, p), Lanes: Lanes(p), Evidence: evidence,
+		Run: run, Plan: p, Machine: j.machines[p.Machine], Store: j.Store, Observer: watch, Known: probeCondition(j.Store, p.Storage),
+		Spec: specOf(p, may, at), Look: look(run, p), Lanes: Lanes(p), Evidence: evidence,
 	}
 	switch err := e.Carry(ctx); {
 	case errors.Is(err, experiment.ErrBudget):

@@ -22,5 +22,6 @@ func (a *App) Devices(ctx context.Context, on string) ([]wire.Device, error) {
 	if !ok {
 		return nil, result.Refuse("leave --machine out for this host's devices", "machine %s has no storage of its own: whichfs makes it", on)
 	}
+	defer a.giveBack(m)
 	return lister.List(ctx)
 }

@@ -31,15 +31,15 @@ func (a *App) machine(name, clock string) (machine.Machine, error) {
 	if a.AgentPath != "" {
 		return nil, result.Refuse("leave it out", "--agent-path: machine %s is no board", name)
 	}
-	switch name {
-	case "lab":
+	switch {
+	case name == "lab":
 		if clock == result.ClockVirtual {
 			return usermode.New(usermode.Options{Progress: a.Note}), nil
 		}
 		return qemu.New(qemu.Options{Progress: a.Note}), nil
-	case "local":
+	case name == "local":
 		return local.New(), nil
-	case "fake":
+	case plan.Fake(name):
 		// For tests of the program itself; its figures are invented and every
 		// report says so.
 		script, err := fake.Read(os.Getenv("WHICHFS_FAKE"))
@@ -49,6 +49,21 @@ func (a *App) machine(name, clock string) (machine.Machine, error) {
 		return fake.New(script), nil
 	}
 	return nil, result.Refuse("", "unknown machine %q; the machines are lab, local, and the boards "+plan.Boards, name)
+}
+
+// giveBack gives a machine back that somebody has lent. What fails there changes no answer.
+func (a *App) giveBack(m machine.Machine) {
+	lent, ok := m.(machine.Lent)
+	if !ok {
+		return
+	}
+	if err := lent.GiveBack(); err != nil {
+		text := err.Error()
+		if f := result.FailureOf(err); f != nil && f.Hint != "" {
+			text += "; " + f.Hint
+		}
+		a.Note(text)
+	}
 }
 
 // verifyData checks that the archive of an earlier run still exists unchanged.
@@ -67,8 +82,8 @@ func verifyData(d scenario.Data) error {
 
 // Permission is what a user allows, and the work directory.
 type Permission struct {
-	// Destroy is the ID of the device that may be overwritten.
-	Destroy string
+	// Destroy are the IDs of the devices that may be overwritten, one for each of several machines.
+	Destroy []string
 	// Risk: broken filesystems may be mounted on this machine's own kernel.
 	Risk bool
 	// Work is the directory for loop files and lab disks, on a board one of the board's; empty: the
@@ -76,9 +91,23 @@ type Permission struct {
 	Work string
 }
 
-// specOf is the spec of a plan's sessions.
-func specOf(p plan.Plan, may Permission) machine.Spec {
-	return machine.Spec{Storage: p.Storage, Destroy: may.Destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
+// id is the device that may be overwritten on the machine of a run of a series, by its place there. A board's
+// file knows its own.
+func (p Permission) id(machine string, at int) string {
+	if plan.BoardFile(machine) {
+		if f, err := board.ReadFile(machine); err == nil && slices.Contains(p.Destroy, f.Identity) {
+			return f.Identity
+		}
+	}
+	if len(p.Destroy) == 0 {
+		return ""
+	}
+	return p.Destroy[min(at, len(p.Destroy)-1)]
+}
+
+// specOf is the spec of the sessions of a plan, by its place in a series.
+func specOf(p plan.Plan, may Permission, at int) machine.Spec {
+	return machine.Spec{Storage: p.Storage, Destroy: may.id(p.Machine, at), Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
 		Data: p.Data, Trees: held(p), Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules, Programs: programs(p), Tools: p.Tools}
 }
 
@@ -133,7 +162,7 @@ func roomy(plans []plan.Plan) []plan.Plan {
 			if caches > 0 && slices.ContainsFunc(p.ReadWrite, func(s scenario.Step) bool { return s.Work == "tree-clone" }) {
 				caches += cloneRoom
 			}
-			plans[i].Memory = max(p.Memory, labguest.Least(specOf(p, Permission{}), on)+caches)
+			plans[i].Memory = max(p.Memory, labguest.Least(specOf(p, Permission{}, 0), on)+caches)
 		}
 	}
 	return plans
@@ -151,14 +180,14 @@ func spared(p plan.Plan) (size int64) {
 }
 
 // check rejects what a machine cannot do, before anything is made for it.
-func check(m machine.Machine, plans []plan.Plan, may Permission) error {
-	early, ok := m.(machine.Checker)
-	if !ok {
-		return nil
-	}
-	for _, p := range plans {
+func (j *Job) check(plans []plan.Plan) error {
+	for i, p := range plans {
+		early, ok := j.machines[p.Machine].(machine.Checker)
+		if !ok {
+			continue
+		}
 		for _, v := range append(p.Guests(), scenario.Variant{}) {
-			spec := specOf(p, may)
+			spec := specOf(p, j.may, i)
 			spec.Memory = cmp.Or(v.Memory, p.Memory)
 			spec.Kernel, spec.CPUs = cmp.Or(v.Kernel, p.Kernel), cmp.Or(v.CPUs, p.CPUs)
 			if err := early.Check(spec); err != nil {

@@ -71,7 +71,7 @@ func (q ProbeAsk) Check() (media.Storage, error) {
 			"whose pages, erase blocks and error correction the kernel shows: whichfs run includes them in its report", q.Storage)
 	case q.InUse && !device:
 		return spec, result.Refuse("leave --in-use out", "--in-use is for devices, and %s has no other users", q.Storage)
-	case q.InUse && q.Destroy != "":
+	case q.InUse && len(q.Destroy) > 0:
 		return spec, result.Refuse("unmount the device, or leave --destroy out", "--in-use only reads and --destroy writes, but a device in use is never written to")
 	case q.Clock == "simulated" && spec.Kind != media.KindSim:
 		return spec, result.Refuse("for instance sim:sd-basic", "--clock simulated is for simulated storage, and %s is not simulated", q.Storage)
@@ -105,13 +105,14 @@ func (a *App) measure(ctx context.Context, q ProbeAsk, spec media.Storage, ask w
 	if err != nil {
 		return probe.Report{}, err
 	}
-	needs := machine.Spec{Storage: q.Storage, Destroy: q.Destroy, Work: work, InUse: q.InUse,
-		ReadOnly: spec.Kind == media.KindDevice && q.Destroy == ""}
+	needs := machine.Spec{Storage: q.Storage, Destroy: q.id(q.Machine, 0), Work: work, InUse: q.InUse,
+		ReadOnly: spec.Kind == media.KindDevice && len(q.Destroy) == 0}
 	if early, ok := m.(machine.Checker); ok {
 		if err := early.Check(needs); err != nil {
 			return probe.Report{}, err
 		}
 	}
+	defer a.giveBack(m)
 	s, err := m.Start(ctx, needs)
 	if err != nil {
 		return probe.Report{}, err

@@ -221,10 +221,10 @@ type Job struct {
 	Plans []plan.Plan // of the runs, by their place
 	Store *store.Store
 
-	app     *App
-	machine machine.Machine
-	may     Permission
-	release func()
+	app      *App
+	machines map[string]machine.Machine // of the plans, by name
+	may      Permission
+	release  func()
 	// cancelled ends when somebody cancels one of the runs from outside.
 	cancelled context.Context
 	cancel    context.CancelFunc
@@ -236,6 +236,23 @@ func (a *App) job(may Permission) *Job {
 	return j
 }
 
+// take makes the machines of the plans.
+func (j *Job) take() (err error) {
+	j.machines = map[string]machine.Machine{}
+	for _, p := range j.Plans {
+		if j.machines[p.Machine] != nil {
+			continue
+		}
+		if err := checkWork(p.Machine, j.may.Work); err != nil {
+			return err
+		}
+		if j.machines[p.Machine], err = j.app.machine(p.Machine, p.Clock); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Begin makes the requested runs and the data sets that they need.
 func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	plans, needs, err := q.Plans()
@@ -244,13 +261,10 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	}
 	j := a.job(q.Permission)
 	j.Plans = plans
-	if j.machine, err = a.machine(plans[0].Machine, plans[0].Clock); err != nil {
+	if err := j.take(); err != nil {
 		return nil, err
 	}
-	if err := checkWork(plans[0].Machine, q.Work); err != nil {
-		return nil, err
-	}
-	if err := check(j.machine, roomy(plans), q.Permission); err != nil { // before making data sets in vain
+	if err := j.check(roomy(plans)); err != nil { // before making data sets in vain
 		return nil, err
 	}
 	if !plans[0].Virtual() && plans[0].Machine == "lab" || plans[0].Boots != nil {
@@ -279,7 +293,7 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if j.release, err = hold(j.Store, j.Runs, j.cancel); err != nil {
 		return nil, err
 	}
-	if err := check(j.machine, plans, q.Permission); err != nil { // a level's guest may be too small for the data
+	if err := j.check(plans); err != nil { // a level's guest may be too small for the data
 		return nil, err
 	}
 	for i, run := range j.Runs {
@@ -331,18 +345,18 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	if len(j.Runs) == 0 {
 		return j, run, nil
 	}
-	if j.machine, err = a.machine(j.Plans[0].Machine, j.Plans[0].Clock); err != nil {
+	if err := j.take(); err != nil {
 		return nil, run, err
 	}
-	if err := checkWork(j.Plans[0].Machine, may.Work); err != nil {
-		return nil, run, err
-	}
-	return j, run, check(j.machine, j.Plans, may)
+	return j, run, j.check(j.Plans)
 }
 
-// Close releases the runs.
+// Close releases the runs, and a machine that somebody has lent.
 func (j *Job) Close() {
 	j.cancel()
+	for _, m := range j.machines {
+		j.app.giveBack(m)
+	}
 	if j.release != nil {
 		j.release()
 	}

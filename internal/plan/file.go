@@ -54,7 +54,7 @@ type Key struct {
 var Keys = []Key{
 	{"study", `the name of a study in quotes, "bootlin-2023"`, text(func(f *File) **string { return &f.Study })},
 	{"scale", `"quick", "claims" or "full"`, text(func(f *File) **string { return &f.Scale }, "quick", "claims", "full")},
-	{"machine", `"lab", "local", "ssh:[USER@]HOST[:PORT]" or "serial:DEVICE[@BAUD]"`, setMachine},
+	{"machine", `"lab", "local", "ssh:[USER@]HOST[:PORT]", "serial:DEVICE[@BAUD]" or "labgrid:PLACE"`, setMachine},
 	{"storage", `what to measure on, in quotes: "disk:1G", "loop:2G", "/dev/sdX"`, text(func(f *File) **string { return &f.Storage })},
 	{"clock", `"wall", "instructions" or "virtual"`, text(func(f *File) **string { return &f.Clock }, result.Clocks...)},
 	{"cpu", `the processor that guests with the virtual clock are charged for, in quotes: "600MIPS", "bbb", "host", or the path of a profile relative to the plan file, "./board.toml"`, setProcessor},

@@ -80,7 +80,7 @@ func TestMistakesInPlanFiles(t *testing.T) {
 		"destroy = \"sda\"":                         `:1: unknown key "destroy": permission to destroy`,
 		"\n[run]\nrounds = 3":                       `:2: unknown key "run"`,
 		"[[candidates]]\nx = 1":                     `:1: candidate 1 must be a text in quotes, not a table`,
-		"machine.kind = 3":                          `:1: machine must be "lab", "local", "ssh:[USER@]HOST[:PORT]" or "serial:DEVICE[@BAUD]"; not a table`,
+		"machine.kind = 3":                          `:1: machine must be "lab", "local", "ssh:[USER@]HOST[:PORT]", "serial:DEVICE[@BAUD]" or "labgrid:PLACE"; not a table`,
 		"clock = \"cycles\"":                        `:1: clock must be "wall", "instructions" or "virtual"; not the text "cycles"`,
 		"\ncpu = 600":                               `:2: cpu must be the processor that guests with the virtual clock are charged for, in quotes: "600MIPS", "bbb", "host", or`,
 		"cpu = \"600 MHz\"":                         `:1: "600 MHz" is no speed of a processor; type 600MIPS`,

@@ -292,22 +292,26 @@ type candidateError struct {
 func (e *candidateError) Error() string { return e.err.Error() }
 func (e *candidateError) Unwrap() error { return e.err }
 
-// SSH and Serial are how the names of boards begin, by the way to reach them.
+// How the names of boards begin, by the way to reach them.
 const (
-	SSH    = "ssh:"
-	Serial = "serial:"
+	SSH     = "ssh:"
+	Serial  = "serial:"
+	Labgrid = "labgrid:"
 )
 
 // Boards are the names of boards, as users write them.
-const Boards = SSH + "[USER@]HOST[:PORT] or " + Serial + "DEVICE[@BAUD]"
+const Boards = SSH + "[USER@]HOST[:PORT], " + Serial + "DEVICE[@BAUD] or " + Labgrid + "PLACE"
 
 // BoardFile reports whether a machine is the path of a board's file.
 func BoardFile(machine string) bool { return strings.HasSuffix(machine, ".toml") }
 
 // OnBoard reports whether a machine is neither this host nor made by it.
 func OnBoard(machine string) bool {
-	return strings.HasPrefix(machine, SSH) || strings.HasPrefix(machine, Serial) || BoardFile(machine)
+	return strings.HasPrefix(machine, SSH) || strings.HasPrefix(machine, Serial) || strings.HasPrefix(machine, Labgrid) || BoardFile(machine)
 }
+
+// Fake reports whether a machine is invented, as "fake" and "fake:NAME" are.
+func Fake(machine string) bool { return machine == "fake" || strings.HasPrefix(machine, "fake:") }
 
 // OwnKernel reports whether a machine has a kernel that whichfs did not start: this host or a board.
 // Its processor, memory and kernel are what they are, and it outlives every session.

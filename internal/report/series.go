@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"whichfs/internal/judge/verdict"
@@ -72,6 +73,16 @@ func seriesFacts(v verdict.SeriesVerdict) []doc.Fact {
 	if v.Processors != nil {
 		over, storage = "processors", v.Storages[0].Verdict.Run.Storage
 	}
+	if v.ByMachine {
+		over = "machines"
+		var storages []string
+		for _, s := range v.Storages {
+			if on := s.Verdict.Run.Storage; !slices.Contains(storages, on) {
+				storages = append(storages, on)
+			}
+		}
+		storage = strings.Join(storages, ", ")
+	}
 	for _, s := range v.Storages {
 		trials += s.Verdict.Trials.Done
 		active += s.Verdict.Trials.Active
@@ -96,8 +107,11 @@ func seriesFacts(v verdict.SeriesVerdict) []doc.Fact {
 
 // overWord is what the runs of a series differ in.
 func overWord(v verdict.SeriesVerdict) string {
-	if v.Processors != nil {
+	switch {
+	case v.Processors != nil:
 		return "Processor"
+	case v.ByMachine:
+		return "Machine"
 	}
 	return "Storage"
 }

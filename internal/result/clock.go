@@ -39,6 +39,9 @@ func ByProcessor(series []Run) bool {
 	return len(series) > 1 && series[0].Storage == series[1].Storage && series[0].Processor != series[1].Processor
 }
 
+// ByMachine reports whether the runs of a series differ in the machine. They are carried out at the same time.
+func ByMachine(series []Run) bool { return len(series) > 1 && series[0].Machine != series[1].Machine }
+
 // Counts reports whether the run's figures are instructions and not times.
 func (r Run) Counts() bool { return r.Clock == ClockInstructions && !r.Modelled() }
 

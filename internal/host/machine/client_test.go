@@ -269,6 +269,46 @@ func TestStepLimit(t *testing.T) {
 	}
 }
 
+// A line that is cut before any message of a session, or in its midst, fails what was asked.
+func TestCutInEveryMessage(t *testing.T) {
+	type said struct{ kind, body string }
+	answers := map[string][]said{
+		wire.KindHello:      {{wire.KindFacts, `{"version":"v","kernel":"6.1","arch":"arm","processors":1,"memory":1}`}},
+		wire.KindPrepare:    {{wire.KindReady, `{"identity":"x","size":1073741824}`}},
+		wire.KindCandidates: {{wire.KindSupport, `{"candidates":[{"candidate":"ext4"}]}`}},
+		wire.KindTrial:      {{wire.KindPhase, `{"phase":"write"}`}, {wire.KindFigures, `{"phase":"write","measurements":[{"metric":"wall","value":3,"unit":"s"}]}`}, {wire.KindDone, `{"outcome":"done"}`}},
+	}
+	const all = 6
+	for cut := range 2*all + 1 { // at the end there is nothing left to cut
+		c, p := pair(t, ClientOptions{})
+		sent := 0
+		p.answer(func(m wire.Message) {
+			for _, one := range answers[m.Kind] {
+				line, err := wire.Encode(wire.Message{Kind: one.kind, ID: m.ID, Body: []byte(one.body)})
+				if err != nil {
+					t.Error(err)
+				}
+				if cut/2 == sent {
+					_, _ = p.out.Write(line[:cut%2*len(line)/2])
+					_ = p.out.Close()
+				}
+				_, _ = p.out.Write(line)
+				sent++
+			}
+		})
+		err := c.Open(t.Context(), wire.Prepare{Storage: "disk:1G"})
+		if err == nil {
+			_, err = c.Support(t.Context(), parsed.Candidates("ext4"))
+		}
+		if err == nil {
+			_, err = c.Trial(t.Context(), oneStep, Events{})
+		}
+		if f := result.FailureOf(err); cut < 2*all && (f == nil || f.Outcome != result.LabFailed) || cut == 2*all && err != nil {
+			t.Errorf("cut %d: %v", cut, err)
+		}
+	}
+}
+
 // The end of the process explains the end of the stream, whichever is noticed first, and earlier
 // messages still count.
 func TestDeath(t *testing.T) {

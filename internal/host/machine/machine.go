@@ -115,6 +115,13 @@ type Consoler interface {
 // trials, rounds included, without a fresh start (the local kernel).
 type Lasting interface{ Lasting() bool }
 
+// Lent is implemented by machines that may be somebody else's, from whom the first session acquires them.
+type Lent interface {
+	// GiveBack gives the machine back after its last session. It may be called at any time, and more than
+	// once.
+	GiveBack() error
+}
+
 // Checker is implemented by machines that can tell without starting anything that a spec cannot
 // work; its data sets need not exist yet. Errors are *result.Failure.
 type Checker interface{ Check(spec Spec) error }

@@ -103,7 +103,7 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 // were measured on the machine itself.
 func (f *figures) reach() string {
 	switch {
-	case f.run.Machine == "fake":
+	case plan.Fake(f.run.Machine):
 		return "Nothing here was measured: the figures come from the fake machine, which exists to test whichfs itself."
 	case f.run.Counts():
 		return reachOfInstructions

@@ -11,7 +11,7 @@ import (
 )
 
 // SeriesVerdict is the joint verdict of the runs of one study on several
-// storages, or on one storage with several processors.
+// storages, on one storage with several processors, or on several machines.
 type SeriesVerdict struct {
 	Name   string `json:"name"` // the series' ID in the store
 	Study  string `json:"study"`
@@ -25,6 +25,8 @@ type SeriesVerdict struct {
 	Storages []SeriesStorage `json:"storages"`
 	// Processors says what they change; nil: the series is over storages.
 	Processors *Processors `json:"processors,omitempty"`
+	// ByMachine: the series is over machines, and Storages has one for each.
+	ByMachine bool `json:"by_machine,omitempty"`
 	// Missing are the study's storages without a run in the series.
 	Missing []string `json:"missing,omitempty"`
 	// Numbers are the published tables of all storages, compared with ours.
@@ -40,7 +42,7 @@ type SeriesVerdict struct {
 
 // SeriesStorage is one run of a series.
 type SeriesStorage struct {
-	Key   string `json:"key"` // of the study; as the user wrote it if the study has none; or the processor
+	Key   string `json:"key"` // of the study; as the user wrote it if the study has none; or the processor or machine
 	Label string `json:"label"`
 	// Answers are those for the run's uses, each a whole sentence.
 	Answers []string `json:"answers"`
@@ -102,6 +104,13 @@ func Series(name string, all []Verdict, st study.Study) SeriesVerdict {
 		out.byProcessor(st)
 		return out
 	}
+	if out.ByMachine = result.ByMachine(runs); out.ByMachine {
+		for i := range out.Storages {
+			out.Storages[i].Key, out.Storages[i].Label = runs[i].Machine, runs[i].Machine
+		}
+		out.join(st)
+		return out
+	}
 	place := func(s SeriesStorage) int {
 		i := slices.IndexFunc(st.Storages, func(one study.Storage) bool { return one.Key == s.Key })
 		if i < 0 {
@@ -160,7 +169,7 @@ func (v *SeriesVerdict) join(st study.Study) {
 			}
 		}
 		for _, c := range s.Verdict.Choices {
-			if v.Processors != nil {
+			if v.Processors != nil || v.ByMachine {
 				c.Storage += ", " + s.Label
 			}
 			v.choice(c)

@@ -57,6 +57,26 @@ func TestSeries(t *testing.T) {
 	}
 }
 
+// Of several machines each has its own place, in the order of the series, on whatever storage.
+func TestSeriesOfMachines(t *testing.T) {
+	var all []Verdict
+	for i, machine := range []string{"ssh:b", "ssh:a"} {
+		one := judged(t, toy.Run{Storage: toy.Card, Seed: uint64(i + 1)})
+		one.Run.Machine = machine
+		all = append(all, one)
+	}
+	v := Series("the-series", all, toy.Study())
+	if !v.ByMachine || len(v.Storages) != 2 || v.Storages[0].Label != "ssh:b" || v.Storages[1].Key != "ssh:a" || len(v.Missing) != 0 || len(v.Warnings) != 0 {
+		t.Errorf("%+v", v)
+	}
+	if len(v.Choices) == 0 || len(v.Choices[0].Rows) != 2 || !strings.HasSuffix(v.Choices[0].Rows[1].Storage, ", ssh:a") {
+		t.Errorf("%+v", v.Choices)
+	}
+	if last := v.Numbers.Tables[len(v.Numbers.Tables)-1]; last.Storage != "ssh:a" {
+		t.Errorf("%+v", last)
+	}
+}
+
 func TestSeriesClaims(t *testing.T) {
 	v := together(t, toy.Card, toy.SSD, toy.Disk)
 	st := toy.Study()

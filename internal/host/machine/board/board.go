@@ -58,6 +58,10 @@ type Machine struct {
 	power *Power
 	o     Options
 	entry entry // to its console
+	// console is the place of its serial port; the zero value: none is known.
+	console Place
+	// lease is that of a place which labgrid lends; nil: it is not acquired, or nobody lends it.
+	lease *lease
 
 	mu sync.Mutex
 	// left are directories of earlier sessions that were not seen to end.
@@ -66,7 +70,7 @@ type Machine struct {
 
 // New makes the board with a name. Errors are *result.Failure.
 func New(name string, o Options) (*Machine, error) {
-	var file File
+	file := File{Off: usualOff, Start: usualStart}
 	at := name
 	if plan.BoardFile(name) {
 		var err error
@@ -83,7 +87,73 @@ func New(name string, o Options) (*Machine, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	return &Machine{place: place, file: file, power: file.Power, o: o, entry: entry{login: file.Login, loader: file.Loader}}, nil
+	m := &Machine{place: place, file: file, power: file.Power, o: o, entry: entry{login: file.Login, loader: file.Loader}}
+	m.console = file.Console
+	if place.serial() {
+		m.console = place
+	}
+	return m, nil
+}
+
+// acquire acquires a board that somebody lends, and finds out how it is reached and switched. Its sessions share
+// it until GiveBack.
+func (m *Machine) acquire(ctx context.Context) error {
+	if m.place.Lent == "" {
+		return nil
+	}
+	if m.lease != nil {
+		if lost, err := m.lease.lost(ctx); !lost {
+			return err
+		}
+		_ = m.GiveBack() // it is not ours any more
+	}
+	m.o.Progress("acquiring " + m.Name())
+	l, has, err := lend(ctx, m.place.Lent)
+	if err != nil {
+		return err
+	}
+	as := func(p *Place) Place {
+		out := *p
+		out.Name, out.Lent = m.place.Name, has.name
+		return out
+	}
+	switch {
+	case has.ssh != nil:
+		m.place = as(has.ssh)
+	case has.console != nil:
+		m.place = as(has.console)
+	default:
+		err = result.Fail(result.Unsupported, "an exporter of labgrid offers NetworkService for ssh, and NetworkSerialPort, RawSerialPort or USBSerialPort for a console",
+			"place %s of labgrid has neither ssh nor a console; it has: %s", has.name, strings.Join(append(has.otherResources, has.power), " "))
+		return errors.Join(err, l.giveBack())
+	}
+	if has.console != nil && m.file.Console == (Place{}) {
+		m.console = as(has.console)
+	}
+	m.lease = l
+	text := fmt.Sprintf("%s is reached by %s", m.Name(), m.place.typed())
+	switch {
+	case m.file.Power != nil:
+	case has.power != "":
+		m.power = &Power{Command: []string{l.program, "-p", has.name, "power", actionWord}, Env: l.env, Off: m.file.Off, Start: m.file.Start}
+		text += ", its power is switched by labgrid (" + has.power + ")"
+	default:
+		text += "; it has no resource that switches its power"
+	}
+	if l.guard == nil {
+		text += "; it was acquired before, and stays so"
+	}
+	m.o.Progress(text)
+	return nil
+}
+
+// GiveBack implements machine.Lent.
+func (m *Machine) GiveBack() error {
+	l := m.lease
+	if m.lease = nil; l == nil {
+		return nil
+	}
+	return l.giveBack()
 }
 
 // Name implements machine.Machine.
@@ -162,6 +232,9 @@ func (m *Machine) List(ctx context.Context) ([]wire.Device, error) {
 // begin connects and starts the agent. A board that cannot be reached, and whose power can be switched, is
 // switched off and on once.
 func (m *Machine) begin(ctx context.Context, spec machine.Spec) (*session, error) {
+	if err := m.acquire(ctx); err != nil {
+		return nil, err
+	}
 	s, err := m.attempt(ctx, spec)
 	if err == nil || m.power == nil || ctx.Err() != nil || !unreachable(err) {
 		return s, err

@@ -45,6 +45,10 @@ func (s booting) Boot(ctx context.Context, b machine.Boot, events machine.Events
 		return wire.Done{Outcome: result.Unsupported, Reason: fmt.Sprintf("no kernel finds a root filesystem on %s", on)}, nil
 	case ctx.Err() != nil:
 		return wire.Done{}, machine.Canceled(ctx)
+	case !m.console.serial():
+		return wire.Done{Outcome: result.Unsupported, Reason: fmt.Sprintf("no serial console of machine %s is known, on which its boot loader could be told what to boot", m.Name())}, nil
+	case m.power == nil:
+		return wire.Done{Outcome: result.Unsupported, Reason: fmt.Sprintf("nothing switches the power of machine %s", m.Name())}, nil
 	}
 	phase := labguest.LoginPhase + lab.Offer{Release: s.Client.Facts().Kernel}.Series()
 	var all []booted
@@ -95,11 +99,11 @@ func (s *session) bootOnce(ctx context.Context, commands []string) (b booted, er
 	// An agent that ends in order would leave the storage empty.
 	s.abandon()
 	_ = s.Client.Close() // its errors follow from the loss of power
-	p, err := openPort(m.place)
+	p, err := openPort(ctx, m.console)
 	if err != nil {
 		return b, errors.Join(err, m.restore(context.WithoutCancel(ctx)))
 	}
-	c := &console{port: p, place: m.place, words: &machine.Lines{}, progress: m.o.Progress, entry: &m.entry}
+	c := &console{port: p, place: m.console, words: &machine.Lines{}, progress: m.o.Progress, entry: &m.entry}
 	defer func() {
 		c.keep()
 		err = errors.Join(err, p.close())

@@ -146,7 +146,7 @@ func (c *console) failure(outcome result.Outcome, hint, format string, more ...a
 // typed writes what a user would type.
 func (c *console) typed(text string) error {
 	if _, err := c.Write([]byte(text)); err != nil {
-		return &result.Failure{Outcome: result.LabFailed, Reason: "cannot write to " + c.place.Device, Err: err}
+		return &result.Failure{Outcome: result.LabFailed, Reason: "cannot write to " + c.place.port(), Err: err}
 	}
 	return nil
 }
@@ -240,7 +240,7 @@ func (c *console) login(ctx context.Context) error {
 			continue
 		case unreadable(text):
 			if garbled++; garbled > 3 {
-				return c.failure(result.Refused, "name the right one: serial:"+c.place.Device+"@BAUD", "what arrives from machine %s is not text: its speed is not %d baud", c.place.Name, c.place.Baud)
+				return c.failure(result.Refused, c.place.otherSpeed(), "what arrives from machine %s is not text: its speed is not %d baud", c.place.Name, c.place.Baud)
 			}
 			continue
 		case c.inLoader(text):

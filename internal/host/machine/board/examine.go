@@ -81,6 +81,13 @@ func (e *Examined) point(name string, err error, note string) {
 // a context, or of a request that makes no sense; what the board lacks is a point.
 func (m *Machine) Examine(ctx context.Context, power bool) (Examined, error) {
 	e := Examined{Machine: m.Name(), Works: true}
+	if err := m.acquire(ctx); err != nil {
+		if ctx.Err() == nil {
+			e.point("place", err, "")
+			err = nil
+		}
+		return e, err
+	}
 	if power && m.power == nil {
 		return e, result.Refuse("leave --power out, or check a board's file that names a program which switches it (docs/boards.md)",
 			"--power: nothing is known that switches the power of machine %s", m.Name())

@@ -16,6 +16,12 @@ func Impatient(limit time.Duration) (restore func()) {
 	return func() { consoleLimit, muteLimit = console, mute }
 }
 
+// Acquire is what the first session of a board begins with that somebody lends.
+func (m *Machine) Acquire(ctx context.Context) error { return m.acquire(ctx) }
+
+// Off switches the board off.
+func (m *Machine) Off(ctx context.Context) error { return m.off(ctx) }
+
 // Unhurried waits long before something is typed on a console that starts, and is restored by what it returns.
 func Unhurried(pause time.Duration) (restore func()) {
 	had := startHush
@@ -31,7 +37,7 @@ func Send(ctx context.Context, name string, content []byte) (digest string, told
 		return "", nil, err
 	}
 	s := newSerial(place, Options{Progress: func(text string) { told = append(told, text) }}, &machine.Lines{}, &entry{})
-	p, err := openPort(place)
+	p, err := openPort(ctx, place)
 	if err != nil {
 		return "", nil, err
 	}

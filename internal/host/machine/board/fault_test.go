@@ -325,6 +325,63 @@ func TestCut(t *testing.T) {
 	nothingLeft(t, b)
 }
 
+// A board that restarts, in whatever phase, costs the trial, and serves the next session.
+func TestRestartInEveryPhase(t *testing.T) {
+	t.Parallel()
+	b := boardtest.Start(t, boardtest.Options{})
+	with := installed(t)
+	with.Config, with.Agent = b.Config, with.Installed
+	m, err := board.New(b.Name, with)
+	must.Do(t, err)
+	seen := map[string]bool{}
+	for {
+		s, err := m.Start(t.Context(), spec(t))
+		if err != nil {
+			t.Fatal(machinetest.Explain(err))
+		}
+		at := ""
+		d, err := s.Trial(t.Context(), trial, machine.Events{Phase: func(phase string) {
+			if at == "" && !seen[phase] {
+				at, seen[phase] = phase, true
+				b.Restart()
+			}
+		}})
+		if at == "" {
+			if err != nil || d.Outcome != result.Done {
+				t.Errorf("%+v, %v", d, err)
+			}
+			must.Do(t, s.Close())
+			break
+		}
+		wants(t, err, result.LabFailed, "in phase", "the connection to ssh:board was lost")
+		_ = s.Close()
+	}
+	if len(seen) < 4 {
+		t.Errorf("it restarted in %v", seen)
+	}
+	nothingLeft(t, b)
+}
+
+// A board whose root is read-only takes trials all the same: what is sent is in memory, and so is a loop device.
+func TestReadOnlyRoot(t *testing.T) {
+	t.Parallel()
+	b := boardtest.Start(t, boardtest.Options{Around: []string{"unshare", "--mount", "--propagation", "private", "sh", "-c", `mount -o remount,bind,ro / && exec "$@"`, "sh"}})
+	with := installed(t)
+	with.Config, with.Agent = b.Config, with.Installed
+	m, err := board.New(b.Name, with)
+	must.Do(t, err)
+	s, err := m.Start(t.Context(), machine.Spec{Storage: "loop:64M", Data: machinetest.Data(t)})
+	if err != nil {
+		t.Fatal(machinetest.Explain(err))
+	}
+	d, err := s.Trial(t.Context(), trial, machine.Events{})
+	if err != nil || d.Outcome != result.Done {
+		t.Errorf("%+v %v", d, err)
+	}
+	must.Do(t, s.Close())
+	nothingLeft(t, b)
+}
+
 // A line that is dead is noticed here. The board does not notice, but the next session ends the agent
 // that is left there.
 func TestDeadLine(t *testing.T) {

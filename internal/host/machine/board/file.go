@@ -21,10 +21,14 @@ import (
 // File describes a board: how it is reached, how its power is switched, and which storage of it is
 // under test.
 type File struct {
-	// Connect is the board's name without a file: ssh:… or serial:….
+	// Connect is the board's name without a file: ssh:…, serial:… or labgrid:….
 	Connect string
-	// Power switches it; nil: nothing does.
+	// Console is the board's serial port, where Connect is another way; the zero value: none, or labgrid's.
+	Console Place
+	// Power switches it; nil: nothing does, or labgrid.
 	Power *Power
+	// Off is how long it stays off, and Start how long it may take from then on until it is reached.
+	Off, Start time.Duration
 	// Storage is the device under test, and Identity what --destroy must name; "": any.
 	Storage, Identity string
 	// Notes are for the report.
@@ -67,6 +71,7 @@ const usualHandOver = "Starting kernel"
 // written is a File as it is written.
 type written struct {
 	Connect  string   `toml:"connect"`
+	Console  string   `toml:"console"`
 	Power    []string `toml:"power"`
 	Off      *float64 `toml:"off_seconds"`
 	Start    *float64 `toml:"start_seconds"`
@@ -128,10 +133,10 @@ func parseFile(path string, content []byte) (File, error) {
 		}
 		return time.Duration(*given * float64(time.Second))
 	}
-	f := File{Connect: w.Connect, Storage: w.Storage, Identity: w.Identity, Notes: w.Notes}
-	power := &Power{Command: w.Power, Off: seconds("off_seconds", w.Off, usualOff), Start: seconds("start_seconds", w.Start, usualStart)}
+	f := File{Connect: w.Connect, Storage: w.Storage, Identity: w.Identity, Notes: w.Notes,
+		Off: seconds("off_seconds", w.Off, usualOff), Start: seconds("start_seconds", w.Start, usualStart)}
 	if len(w.Power) > 0 {
-		f.Power = power
+		f.Power = &Power{Command: w.Power, Off: f.Off, Start: f.Start}
 	}
 	l := w.Login
 	f.Login = Login{User: l.User, Variable: l.Variable, Path: l.Path, Prompt: l.Prompt, file: path}
@@ -143,6 +148,10 @@ func parseFile(path string, content []byte) (File, error) {
 		f.Loader.Boot = []string{"boot"}
 	}
 	place, nameErr := Parse(w.Connect)
+	var consoleErr error
+	if w.Console != "" {
+		f.Console, consoleErr = Parse(w.Console)
+	}
 	on, storageErr := media.Parse(w.Storage)
 	switch {
 	case mistake != "":
@@ -150,6 +159,10 @@ func parseFile(path string, content []byte) (File, error) {
 		key, mistake = "connect", "is missing: "+plan.Boards
 	case nameErr != nil:
 		key, mistake = "connect", nameErr.Error()
+	case consoleErr != nil:
+		key, mistake = "console", consoleErr.Error()
+	case w.Console != "" && (f.Console.Device == "" || place.serial()):
+		key, mistake = "console", "is the serial port of a board that is reached in another way: console = \"serial:/dev/ttyUSB0\""
 	case len(w.Power) > 0 && (w.Power[0] == "" || !slices.ContainsFunc(w.Power, func(word string) bool { return strings.Contains(word, actionWord) })):
 		key, mistake = "power", `must be a program and its arguments, one of them with `+actionWord+`: ["relay", "3", "`+actionWord+`"]`
 	case w.Storage != "" && (storageErr != nil || on.Kind != media.KindDevice && on.Kind != media.KindMTD):
@@ -158,16 +171,16 @@ func parseFile(path string, content []byte) (File, error) {
 		key, mistake = "identity", "is that of storage, which is missing"
 	case l.Variable != "" && l.Path != "":
 		key, mistake = "login.password_file", "and password_variable: only one can have the password"
-	case w.Login != written{}.Login && place.Device == "":
+	case w.Login != written{}.Login && !place.serial() && place.Lent == "":
 		key, mistake = "login.user", "is for a serial console; ssh logs in by itself: connect = \"ssh:USER@HOST\""
 	case len(w.Loader.BootFrom) > 0 && !strings.Contains(strings.Join(w.Loader.BootFrom, " "), "{root}"):
 		key, mistake = "boot_loader.boot_from", "must give the kernel {root}, at the end of its parameters: [\"setenv bootargs console=ttyS0 {root}\", \"run bootcmd\"]"
-	case len(w.Loader.BootFrom) > 0 && len(w.Power) == 0:
+	case len(w.Loader.BootFrom) > 0 && len(w.Power) == 0 && place.Lent == "":
 		key, mistake = "boot_loader.boot_from", "needs power, by which the board is restarted"
 	case len(w.Loader.Boot)+len(w.Loader.BootFrom) > 0 && strings.TrimSpace(w.Loader.Prompt) == "":
 		key, mistake = "boot_loader.prompt", "is missing: what the boot loader prints when it waits for a command, like \"=> \""
-	case w.Loader.Prompt != "" && place.Device == "":
-		key, mistake = "boot_loader.prompt", "is that of a serial console, and ssh reaches no boot loader"
+	case w.Loader.Prompt != "" && !place.serial() && place.Lent == "" && w.Console == "":
+		key, mistake = "boot_loader.prompt", "is that of a serial console, and ssh reaches no boot loader: console = \"serial:/dev/ttyUSB0\" names one"
 	}
 	if mistake != "" {
 		return File{}, result.Refuse("docs/boards.md has an example", "%s%s: %s %s", path, lineOf(content, key), key, mistake)

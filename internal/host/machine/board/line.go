@@ -81,7 +81,7 @@ const silence = time.Minute
 // connect logs in and has the board describe itself. After an error nothing is left.
 func connect(ctx context.Context, place Place, o Options, e *entry) (*line, error) {
 	l := &line{o: o, place: place, words: &machine.Lines{}, mark: "whichfs-" + rand.Text()}
-	if place.Device != "" {
+	if place.serial() {
 		l.transport = newSerial(place, o, l.words, e)
 	} else {
 		l.transport = &ssh{place: place, o: o, words: l.words}

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"strconv"
@@ -11,19 +12,32 @@ import (
 )
 
 // Place is a board as a user names it: "ssh:[USER@]HOST[:PORT]", of which what is left out is for ssh
-// and its configuration to know, or "serial:DEVICE[@BAUD]".
+// and its configuration to know, "serial:DEVICE[@BAUD]", or "labgrid:PLACE", which is one of the others once
+// the place is acquired.
 type Place struct {
 	Name             string // as written
 	User, Host, Port string
-	// Device is the path of a serial port of this host; empty: the board is reached by ssh.
-	Device string
-	Baud   int // of the port
+	// Device is the path of a serial port of this host, and Net the address of one behind a network, which
+	// is raw or speaks Telnet; both empty: the board is reached by ssh.
+	Device, Net string
+	Telnet      bool
+	Baud        int // of the port
+	// Lent is the name, or part of it, by which labgrid knows the place.
+	Lent string
 }
+
+// serial reports whether the board is reached by its console.
+func (p Place) serial() bool { return p.Device != "" || p.Net != "" }
+
+// port names the serial port.
+func (p Place) port() string { return cmp.Or(p.Device, p.Net) }
 
 // usualBaud is the speed of the consoles of nearly all boards.
 const usualBaud = 115200
 
 const serialHint = "--machine serial:/dev/ttyUSB0 or serial:/dev/ttyUSB0@115200"
+
+const labgridHint = "--machine labgrid:PLACE; labgrid-client places lists them"
 
 const placeHint = "--machine ssh:[USER@]HOST[:PORT], with an IPv6 address in brackets"
 
@@ -33,9 +47,16 @@ func Parse(name string) (Place, error) {
 	if rest, ok := strings.CutPrefix(name, plan.Serial); ok {
 		return parsePort(p, rest)
 	}
+	if p.Lent, _ = strings.CutPrefix(name, plan.Labgrid); p.Lent != name {
+		if p.Lent == "" || p.Lent[0] == '-' || strings.ContainsFunc(p.Lent, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+			return p, result.Refuse(labgridHint, "machine %q names no place", name)
+		}
+		return p, nil
+	}
+	p.Lent = ""
 	rest, ok := strings.CutPrefix(name, plan.SSH)
 	if !ok {
-		return p, result.Refuse(placeHint+", or "+serialHint, "machine %q is neither reached by ssh nor over a serial line", name)
+		return p, result.Refuse(placeHint+", "+serialHint+", or "+labgridHint, "machine %q is neither reached by ssh nor over a serial line nor lent by labgrid", name)
 	}
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 		p.User, rest = rest[:at], rest[at+1:]
@@ -104,7 +125,10 @@ func (p Place) words() []string {
 
 // typed is how a user connects by hand.
 func (p Place) typed() string {
-	if p.Device != "" {
+	switch {
+	case p.Lent != "" && p.serial():
+		return "labgrid-client -p " + p.Lent + " console"
+	case p.serial():
 		return fmt.Sprintf("picocom -b %d %s", p.Baud, p.Device)
 	}
 	text := "ssh "
@@ -115,4 +139,12 @@ func (p Place) typed() string {
 		text += p.User + "@"
 	}
 	return text + p.Host
+}
+
+// otherSpeed is how another speed is named.
+func (p Place) otherSpeed() string {
+	if p.Lent != "" {
+		return "labgrid's exporter names the speed of the port"
+	}
+	return "name the right one: serial:" + p.Device + "@BAUD"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -15,11 +16,17 @@ import (
 	"whichfs/internal/result"
 )
 
-// port is an open serial port of this host, whose settings are restored at the end.
+// stream is what carries the bytes of a port.
+type stream interface {
+	io.ReadWriteCloser
+	SetWriteDeadline(time.Time) error
+}
+
+// port is an open serial port, of this host or behind a network, whose settings are restored at the end.
 type port struct {
-	f   *os.File
-	fd  int
-	had *unix.Termios
+	stream  stream
+	name    string
+	restore func() error
 
 	mu   sync.Mutex
 	text []byte       // arrived, and not dropped
@@ -36,8 +43,22 @@ const (
 	stuck = 20 * time.Second
 )
 
-// openPort opens a port for this program alone. Errors are *result.Failure.
-func openPort(p Place) (*port, error) {
+// openPort opens the port of a place. Errors are *result.Failure, or of the context.
+func openPort(ctx context.Context, p Place) (*port, error) {
+	if p.Net != "" {
+		return dialPort(ctx, p)
+	}
+	return openDevice(p)
+}
+
+func newPort(s stream, name string, restore func() error) *port {
+	o := &port{stream: s, name: name, restore: restore, news: make(chan struct{}, 1), over: make(chan struct{})}
+	go o.read()
+	return o
+}
+
+// openDevice opens a port of this host for this program alone. Errors are *result.Failure.
+func openDevice(p Place) (*port, error) {
 	fd, err := unix.Open(p.Device, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	refuse := func(hint, format string, more ...any) error {
 		return result.Refuse(hint, "machine "+p.Name+": "+format, more...)
@@ -62,16 +83,17 @@ func openPort(p Place) (*port, error) {
 		_ = unix.Close(fd)
 		return nil, busy(p)
 	}
-	o := &port{fd: fd, had: had, news: make(chan struct{}, 1), over: make(chan struct{})}
+	restore := func() error {
+		return errors.Join(unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH), unix.IoctlSetTermios(fd, unix.TCSETS2, had), unix.IoctlSetInt(fd, unix.TIOCNXCL, 0))
+	}
 	err = errors.Join(unix.IoctlSetInt(fd, unix.TIOCEXCL, 0), unix.IoctlSetTermios(fd, unix.TCSETS2, rawAt(*had, p.Baud)), unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIOFLUSH))
-	o.f = os.NewFile(uintptr(fd), p.Device)
+	f := os.NewFile(uintptr(fd), p.Device)
 	if err != nil {
-		_ = o.restore()
-		_ = o.f.Close()
+		_ = restore()
+		_ = f.Close()
 		return nil, &result.Failure{Outcome: result.LabFailed, Reason: fmt.Sprintf("cannot set %s to %d baud", p.Device, p.Baud), Err: err}
 	}
-	go o.read()
-	return o, nil
+	return newPort(f, p.Device, restore), nil
 }
 
 func busy(p Place) error {
@@ -87,17 +109,13 @@ func rawAt(t unix.Termios, baud int) *unix.Termios {
 	return &t
 }
 
-func (o *port) restore() error {
-	return errors.Join(unix.IoctlSetInt(o.fd, unix.TCFLSH, unix.TCIFLUSH), unix.IoctlSetTermios(o.fd, unix.TCSETS2, o.had), unix.IoctlSetInt(o.fd, unix.TIOCNXCL, 0))
-}
-
 // close restores the settings. Where the device is gone there are none.
 func (o *port) close() error {
 	err := o.restore()
 	if errors.Is(err, unix.EIO) || errors.Is(err, unix.ENODEV) {
 		err = nil
 	}
-	err = errors.Join(err, o.f.Close())
+	err = errors.Join(err, o.stream.Close())
 	<-o.over
 	return err
 }
@@ -106,7 +124,7 @@ func (o *port) read() {
 	defer close(o.over)
 	b := make([]byte, 4096)
 	for {
-		n, err := o.f.Read(b)
+		n, err := o.stream.Read(b)
 		o.mu.Lock()
 		switch {
 		case n <= 0:
@@ -117,7 +135,7 @@ func (o *port) read() {
 			o.text = o.text[max(0, len(o.text)-mostText):]
 		}
 		if err != nil {
-			o.err = fmt.Errorf("%s is gone: %w", o.f.Name(), err)
+			o.err = fmt.Errorf("%s is gone: %w", o.name, err)
 		}
 		o.mu.Unlock()
 		select {
@@ -134,8 +152,8 @@ func (o *port) read() {
 func (o *port) Write(b []byte) (int, error) {
 	done := 0
 	for done < len(b) {
-		_ = o.f.SetWriteDeadline(time.Now().Add(stuck)) // a port without would have no limit
-		n, err := o.f.Write(b[done:min(done+1024, len(b))])
+		_ = o.stream.SetWriteDeadline(time.Now().Add(stuck)) // a port without would have no limit
+		n, err := o.stream.Write(b[done:min(done+1024, len(b))])
 		done += n
 		if err != nil {
 			return done, err

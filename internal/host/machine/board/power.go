@@ -22,6 +22,8 @@ var switchLimit = time.Minute
 type Power struct {
 	// Command is a program and its arguments, with {action} for on and off.
 	Command []string
+	// Env is added to its environment.
+	Env []string
 	// Off is how long it stays off, and Start how long the board may take from then on until it is reached.
 	Off, Start time.Duration
 }
@@ -34,7 +36,7 @@ func (p *Power) turn(ctx context.Context, action string) error {
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, switchLimit, fmt.Errorf("it has not ended after %v", switchLimit))
 	defer cancel()
-	r, err := command.Run(limited, command.Options{}, argv...)
+	r, err := command.Run(limited, command.Options{Env: p.Env}, argv...)
 	switch {
 	case ctx.Err() != nil:
 		return machine.Canceled(ctx)

@@ -55,7 +55,7 @@ func (l *line) send(ctx context.Context, path string, size int64, name string) (
 const smallest = gzip.BestCompression
 
 func (l *line) level() int {
-	if l.place.Device != "" {
+	if l.place.serial() {
 		return smallest
 	}
 	return gzip.BestSpeed

@@ -52,7 +52,7 @@ func (s *serial) facts() *described { return &s.about }
 
 // open finds a shell, has it start the agent, and speaks with that.
 func (s *serial) open(ctx context.Context) error {
-	p, err := openPort(s.place)
+	p, err := openPort(ctx, s.place)
 	if err != nil {
 		return err
 	}

@@ -98,6 +98,19 @@ func (b *Board) serve(t testing.TB, around []string) {
 // Cut cuts every connection, as a board does that loses its network or its server.
 func (b *Board) Cut() { b.signal(unix.SIGKILL) }
 
+// Restart ends everything on the board, which loses its memory.
+func (b *Board) Restart() {
+	for _, word := range commandtest.Processes(b.memory() + "/") {
+		if pid, err := strconv.Atoi(word); err == nil {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+	b.Cut()
+	for _, dir := range b.dirs() {
+		_ = os.RemoveAll(dir)
+	}
+}
+
 // Freeze stops the server's processes: connections stay open, and nothing arrives any more.
 func (b *Board) Freeze() { b.signal(unix.SIGSTOP) }
 
