@@ -244,16 +244,14 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	}
 	j := a.job(q.Permission)
 	j.Plans = plans
-	if j.machine, err = a.machine(plans[0].Machine, plans[0].Clock); err != nil {
+	if q.Fleet {
+		if err := shareable(plans, q); err != nil {
+			return nil, err
+		}
+	} else if err := j.prepare(q.Permission); err != nil { // before making data sets in vain
 		return nil, err
 	}
-	if err := checkWork(plans[0].Machine, q.Work); err != nil {
-		return nil, err
-	}
-	if err := check(j.machine, roomy(plans), q.Permission); err != nil { // before making data sets in vain
-		return nil, err
-	}
-	if !plans[0].Virtual() && plans[0].Machine == "lab" || plans[0].Boots != nil {
+	if !q.Fleet && (!plans[0].Virtual() && plans[0].Machine == "lab" || plans[0].Boots != nil) {
 		if err := findKernels(ctx, plans[0].Arch, q.Kernels); err != nil {
 			return nil, err
 		}
@@ -279,7 +277,7 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if j.release, err = hold(j.Store, j.Runs, j.cancel); err != nil {
 		return nil, err
 	}
-	if err := check(j.machine, plans, q.Permission); err != nil { // a level's guest may be too small for the data
+	if err := check(j.machine, plans, q.Permission); err != nil && !q.Fleet { // a level's guest may be too small for the data
 		return nil, err
 	}
 	for i, run := range j.Runs {
@@ -290,7 +288,22 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	for _, n := range j.Runs[0].Notes {
 		a.Note(n.Text)
 	}
+	if q.Fleet {
+		return j, j.share(ctx)
+	}
 	return j, nil
+}
+
+// prepare makes the machine of a job, and refuses what it cannot do.
+func (j *Job) prepare(may Permission) (err error) {
+	p := j.Plans[0]
+	if j.machine, err = j.app.machine(p.Machine, p.Clock); err != nil {
+		return err
+	}
+	if err := checkWork(p.Machine, may.Work); err != nil {
+		return err
+	}
+	return check(j.machine, roomy(j.Plans), may)
 }
 
 // Resume resumes the rest of a run and of its series. rounds above 0 is the new total. A job
@@ -312,6 +325,9 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	if err != nil {
 		return nil, run, err
 	}
+	if going, err := j.going(runs); going || err != nil {
+		return j, run, err
+	}
 	if j.release, err = hold(j.Store, runs, j.cancel); err != nil {
 		return nil, run, err
 	}
@@ -330,6 +346,9 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	}
 	if len(j.Runs) == 0 {
 		return j, run, nil
+	}
+	if j.Plans[0].Fleet {
+		return j, run, j.share(context.Background())
 	}
 	if j.machine, err = a.machine(j.Plans[0].Machine, j.Plans[0].Clock); err != nil {
 		return nil, run, err
@@ -372,7 +391,7 @@ func goOn(st *store.Store, id string, rounds int) (run result.Run, p plan.Plan, 
 		return run, p, false, nil
 	}
 	for _, d := range p.Data {
-		if err := verifyData(d); err != nil {
+		if err := verifyData(d); err != nil && !p.Fleet { // workers have it, or fetch it
 			return run, p, false, err
 		}
 	}
