@@ -36,9 +36,13 @@ func (a *shell) carry(j *app.Job, out outputs) error {
 		case one != app.Finished:
 			end = one
 		}
-		if end == app.Stopped {
+		if end == app.Stopped || end == app.Left {
 			break
 		}
+	}
+	if end == app.Left {
+		return &problem{code: exitInterrupted, Failure: result.Failure{Reason: "the fleet goes on with run " + j.Runs[0].ID,
+			Hint: "whichfs resume " + j.Runs[0].ID + " follows it, whichfs cancel " + j.Runs[0].ID + " ends it"}}
 	}
 	code, err := a.reportSeries(j.Store, j.Runs, out, shown)
 	switch {
