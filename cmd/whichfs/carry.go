@@ -32,6 +32,10 @@ func (a *shell) carry(j *app.Job, out outputs) error {
 			end = one.end
 		}
 	}
+	if end == app.Left {
+		return &problem{code: exitInterrupted, Failure: result.Failure{Reason: "the fleet goes on with run " + j.Runs[0].ID,
+			Hint: "whichfs resume " + j.Runs[0].ID + " follows it, whichfs cancel " + j.Runs[0].ID + " ends it"}}
+	}
 	code, err := a.reportSeries(j.Store, j.Runs, out, shown)
 	switch {
 	case end == app.Stopped:
@@ -76,7 +80,7 @@ func (a *shell) carryEach(j *app.Job) []carried {
 		if len(j.Runs) > 1 {
 			a.note(fmt.Sprintf("── %s (%d of %d): run %s", on, i+1, len(j.Runs), run.ID))
 		}
-		if all[i] = a.carryNamed(j, i, on); all[i].err == nil && all[i].end == app.Stopped {
+		if all[i] = a.carryNamed(j, i, on); all[i].err == nil && (all[i].end == app.Stopped || all[i].end == app.Left) {
 			return all[:i+1]
 		}
 	}

@@ -50,6 +50,8 @@ type runCmd struct {
 	CPUs    []int    `name:"cpus" help:"Number of processors of the lab's guests, with --clock wall; several are a factor: 1,2,4 (default: as many as the study's machine had, at most this host's)." placeholder:"N"`
 	Arch    string   `complete:"arch" help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
 	Tools   string   `complete:"missing|lab|board" help:"With a board: the tools that are sent to the board's memory from the lab's image for its processor: missing (those that it lacks, the default), lab (all that the run needs, so that their versions are the lab's) or board (none)." placeholder:"WHICH"`
+	Fleet   bool     `help:"Have the workers of the fleet carry it out, in a store in a database: docs/fleet.md. Ctrl-C leaves it to them."`
+	Label   []string `help:"With --fleet: only workers with this label; repeatable." placeholder:"NAME"`
 	agentFlag
 	Module []string `complete:"module" sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
 }
@@ -61,6 +63,10 @@ func (c *runCmd) Run(a *shell) error {
 	}
 	q := c.ask()
 	q.Permission.Destroy, q.Permission.Risk = c.Destroy, c.Risk
+	if len(c.Label) > 0 && !c.Fleet {
+		return result.Refuse("add --fleet, or leave it out", "--label chooses among the workers of a fleet")
+	}
+	q.Fleet, q.Labels = c.Fleet, c.Label
 	q.Machines, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
 	q.Cuts, q.CPUs, q.Arch, q.Tools, q.Modules = c.Cuts, c.CPUs, c.Arch, c.Tools, c.Module
 	return c.begin(a, q)

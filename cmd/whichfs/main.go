@@ -32,6 +32,9 @@ type cli struct {
 	Predict    predictCmd    `cmd:"" help:"Predict what a study would measure on hardware that you describe: a processor and the model of a card."`
 	Resume     resumeCmd     `cmd:"" help:"Finish a run that was interrupted."`
 	Runs       runsCmd       `cmd:"" help:"List the runs in the store."`
+	Cancel     cancelCmd     `cmd:"" help:"End a run that another process or the fleet is carrying out; it can be resumed."`
+	Worker     workerCmd     `cmd:"" help:"Carry out trials of runs that were begun with --fleet, on this machine."`
+	Fleet      fleetCmd      `cmd:"" help:"Show the workers, what they do, what waits, and why nothing can do it."`
 	Report     reportCmd     `cmd:"" help:"Report a run in the terminal, as a page or as data."`
 	Export     exportCmd     `cmd:"" help:"Write any number of runs into one file for other programs."`
 	Recommend  recommendCmd  `cmd:"" help:"Recommend a filesystem for your own needs and weights."`

@@ -219,6 +219,9 @@ func (p *plain) observer() experiment.Observer {
 			if worst, disturbed := t.Disturbed(); disturbed {
 				line += fmt.Sprintf("  waited %s in %s", units.Share(worst.Share()), worst.Phase)
 			}
+			if t.Worker != "" {
+				line += "  on " + t.Worker
+			}
 			if left, ok := p.pace.timeLeft(); ok && number < p.pace.total {
 				line += fmt.Sprintf("  about %s left", units.Rough(left))
 			}

@@ -28,6 +28,9 @@ import (
 // Ask is a user's request for a run. For zero fields the plan file or the study decides.
 type Ask struct {
 	Permission
+	// Fleet: workers that have these labels carry the run out.
+	Fleet  bool
+	Labels []string
 	// Study is the name of a study, a plan file that ends in .toml, or a fio job
 	// file that ends in .fio.
 	Study   string

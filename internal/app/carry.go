@@ -24,12 +24,16 @@ const (
 	Finished Ending = iota + 1
 	Spent           // the budget ran out
 	Stopped         // by the user
+	Left            // to the fleet, by the user
 )
 
 // Carry carries out the rest of the job's run at an index. watch observes each trial; the run stops
 // when ctx ends.
 func (j *Job) Carry(ctx context.Context, at int, watch experiment.Observer) (Ending, error) {
 	run, p, may := j.Runs[at], j.Plans[at], j.may
+	if p.Fleet {
+		return j.follow(ctx, run, p, watch)
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(j.cancelled, stop)()

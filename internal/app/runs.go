@@ -261,13 +261,14 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	}
 	j := a.job(q.Permission)
 	j.Plans = plans
-	if err := j.take(); err != nil {
+	if q.Fleet {
+		if err := shareable(plans, q); err != nil {
+			return nil, err
+		}
+	} else if err := j.prepare(); err != nil { // before making data sets in vain
 		return nil, err
 	}
-	if err := j.check(roomy(plans)); err != nil { // before making data sets in vain
-		return nil, err
-	}
-	if !plans[0].Virtual() && plans[0].Machine == "lab" || plans[0].Boots != nil {
+	if !q.Fleet && (!plans[0].Virtual() && plans[0].Machine == "lab" || plans[0].Boots != nil) {
 		if err := findKernels(ctx, plans[0].Arch, q.Kernels); err != nil {
 			return nil, err
 		}
@@ -293,7 +294,7 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if j.release, err = hold(j.Store, j.Runs, j.cancel); err != nil {
 		return nil, err
 	}
-	if err := j.check(plans); err != nil { // a level's guest may be too small for the data
+	if err := j.check(plans); err != nil && !q.Fleet { // a level's guest may be too small for the data
 		return nil, err
 	}
 	for i, run := range j.Runs {
@@ -304,7 +305,18 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	for _, n := range j.Runs[0].Notes {
 		a.Note(n.Text)
 	}
+	if q.Fleet {
+		return j, j.share(ctx)
+	}
 	return j, nil
+}
+
+// prepare makes the machines of a job, and refuses what they cannot do.
+func (j *Job) prepare() error {
+	if err := j.take(); err != nil {
+		return err
+	}
+	return j.check(roomy(j.Plans))
 }
 
 // Resume resumes the rest of a run and of its series. rounds above 0 is the new total. A job
@@ -326,6 +338,9 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	if err != nil {
 		return nil, run, err
 	}
+	if going, err := j.going(runs); going || err != nil {
+		return j, run, err
+	}
 	if j.release, err = hold(j.Store, runs, j.cancel); err != nil {
 		return nil, run, err
 	}
@@ -344,6 +359,9 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	}
 	if len(j.Runs) == 0 {
 		return j, run, nil
+	}
+	if j.Plans[0].Fleet {
+		return j, run, j.share(context.Background())
 	}
 	if err := j.take(); err != nil {
 		return nil, run, err
@@ -386,7 +404,7 @@ func goOn(st *store.Store, id string, rounds int) (run result.Run, p plan.Plan, 
 		return run, p, false, nil
 	}
 	for _, d := range p.Data {
-		if err := verifyData(d); err != nil {
+		if err := verifyData(d); err != nil && !p.Fleet { // workers have it, or fetch it
 			return run, p, false, err
 		}
 	}

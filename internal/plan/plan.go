@@ -81,6 +81,9 @@ type Plan struct {
 	// Untimed plans measure no time: their trials may run in parallel with any
 	// clock, each in its own guest.
 	Untimed bool `json:"untimed,omitempty"`
+	// Fleet: workers carry the run out, which have all these labels.
+	Fleet  bool     `json:"fleet,omitempty"`
+	Labels []string `json:"labels,omitempty"`
 	// Boots describes boots from the filesystem after each trial of the reference;
 	// nil: none.
 	Boots *Boots `json:"boots,omitempty"`

@@ -87,8 +87,10 @@ type Trial struct {
 	Place     int    `json:"place"` // position in the round, from 1
 	Candidate string `json:"candidate"`
 	// Variant is the trial's level of a factor; "" is the reference.
-	Variant string    `json:"variant,omitempty"`
-	Attempt int       `json:"attempt"` // from 1; 0 for a trial not yet begun
+	Variant string `json:"variant,omitempty"`
+	Attempt int    `json:"attempt"` // from 1; 0 for a trial not yet begun
+	// Worker of a fleet that carried it out; empty: no fleet did.
+	Worker  string    `json:"worker,omitempty"`
 	Outcome Outcome   `json:"outcome,omitempty"`
 	Phase   string    `json:"phase,omitempty"`  // where it ended, unless Done
 	Reason  string    `json:"reason,omitempty"` // why, unless Done

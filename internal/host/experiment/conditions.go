@@ -10,6 +10,16 @@ import (
 
 type key struct{ group, name string }
 
+// Conflict refuses conditions that matter and are not those with which a run began; nil: there are none.
+func Conflict(run, fresh []result.Condition) error {
+	changed := conflict(run, fresh)
+	if changed == "" {
+		return nil
+	}
+	return result.Refuse("restore them and resume it, or begin a new run; figures under different conditions are not mixed",
+		"this run began under other conditions: %s", changed)
+}
+
 // conflict names the first condition that matters and has changed since the
 // run began; "" if none has.
 func conflict(old, fresh []result.Condition) string {

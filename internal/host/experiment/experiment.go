@@ -73,6 +73,9 @@ type Experiment struct {
 	// Pause waits until a time has passed or the context ends; nil waits on the system's clock.
 	Pause func(context.Context, time.Duration)
 
+	// Worker names the machine among several that carry out one run; empty: there is one.
+	Worker string
+
 	session machine.Session
 	guest   scenario.Guest // what the session's level needs of it
 	hung    string         // why the storage of an earlier session must not be used; "": it may be
@@ -90,14 +93,7 @@ type Experiment struct {
 // Carry carries out the rest of the plan. The run's state in the store is right whenever it
 // returns, and nearly right if it never does.
 func (e *Experiment) Carry(ctx context.Context) (err error) {
-	if e.Now == nil {
-		e.Now = time.Now
-	}
-	if e.Pause == nil {
-		e.Pause = pause
-	}
-	e.patience = mostPatience
-	e.begun, e.before = e.Now(), e.Run.Active
+	e.start()
 	defer func() {
 		e.closeSession()
 		e.Run.State = result.Finished
@@ -117,6 +113,17 @@ func (e *Experiment) Carry(ctx context.Context) (err error) {
 		return err
 	}
 	return e.carryRounds(ctx, supported)
+}
+
+func (e *Experiment) start() {
+	if e.Now == nil {
+		e.Now = time.Now
+	}
+	if e.Pause == nil {
+		e.Pause = pause
+	}
+	e.patience = mostPatience
+	e.begun, e.before = e.Now(), e.Run.Active
 }
 
 func lasting(m machine.Machine) bool {
@@ -151,7 +158,7 @@ func (e *Experiment) open(ctx context.Context, round int, v scenario.Variant) er
 	}
 	// A new session must match the run's conditions: cards are exchanged, devices change their
 	// names.
-	fresh := slices.Concat(s.Facts().Conditions, s.Ready().Conditions)
+	fresh := e.own(slices.Concat(s.Facts().Conditions, s.Ready().Conditions))
 	if v.Guest() != (scenario.Guest{}) {
 		fresh = inGuest(v.Name, e.Run.Conditions, fresh)
 	}
@@ -206,7 +213,7 @@ func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
 	}
 	facts, ready := e.session.Facts(), e.session.Ready()
 	fresh := append([]result.Condition{}, facts.Conditions...)
-	fresh = append(append(fresh, ready.Conditions...), s.Conditions...)
+	fresh = e.own(append(append(fresh, ready.Conditions...), s.Conditions...))
 	if err := e.unchanged(fresh); err != nil {
 		return nil, err
 	}
@@ -260,12 +267,7 @@ func (e *Experiment) guests(ctx context.Context) error {
 
 // unchanged refuses to continue under conditions other than the run's.
 func (e *Experiment) unchanged(fresh []result.Condition) error {
-	changed := conflict(e.Run.Conditions, fresh)
-	if changed == "" {
-		return nil
-	}
-	return result.Refuse("restore them and resume it, or begin a new run; figures under different conditions are not mixed",
-		"this run began under other conditions: %s", changed)
+	return Conflict(e.Run.Conditions, fresh)
 }
 
 // restart is the remedy where something hangs in a kernel that is not ours to end.

@@ -19,7 +19,7 @@ func (e *Experiment) inLanes(ctx context.Context, rest []plan.Slot, later int) e
 	defer cancel(nil)
 	var one sync.Mutex // of everything that lanes share
 	total := e.number + len(rest) + later*len(rest)
-	groups := e.groups(rest)
+	groups := groups(e.Plan, rest)
 	take := func() []plan.Slot {
 		one.Lock()
 		defer one.Unlock()
@@ -72,7 +72,7 @@ func (e *Experiment) inLanes(ctx context.Context, rest []plan.Slot, later int) e
 // points of a curve and faults of the medium, which follow their candidate's reference trial in the
 // order of the plan: a curve does not need a precision of a thousandth, and a constant influence
 // repeats. The longest come first, so that lanes end together.
-func (e *Experiment) groups(slots []plan.Slot) [][]plan.Slot {
+func groups(p plan.Plan, slots []plan.Slot) [][]plan.Slot {
 	type key struct {
 		round     int
 		candidate filesystem.Candidate
@@ -80,7 +80,7 @@ func (e *Experiment) groups(slots []plan.Slot) [][]plan.Slot {
 	shared := map[key]int{}
 	var groups [][]plan.Slot
 	for _, s := range slots {
-		k, own := key{s.Round, s.Candidate}, s.Variant != "" && e.place(s.Variant) == 0
+		k, own := key{s.Round, s.Candidate}, s.Variant != "" && place(p, s.Variant) == 0
 		if at, there := shared[k]; there && !own {
 			groups[at] = append(groups[at], s)
 			continue
@@ -91,7 +91,7 @@ func (e *Experiment) groups(slots []plan.Slot) [][]plan.Slot {
 		groups = append(groups, []plan.Slot{s})
 	}
 	for _, g := range groups {
-		slices.SortStableFunc(g, func(a, b plan.Slot) int { return e.place(a.Variant) - e.place(b.Variant) })
+		slices.SortStableFunc(g, func(a, b plan.Slot) int { return place(p, a.Variant) - place(p, b.Variant) })
 	}
 	slices.SortStableFunc(groups, func(a, b []plan.Slot) int { return len(b) - len(a) })
 	return groups
@@ -99,9 +99,9 @@ func (e *Experiment) groups(slots []plan.Slot) [][]plan.Slot {
 
 // place is the position of a curve's level or a fault of the medium in the plan, from 1; 0 for
 // every other trial.
-func (e *Experiment) place(variant string) int {
+func place(p plan.Plan, variant string) int {
 	n := 0
-	for _, f := range e.Plan.Factors {
+	for _, f := range p.Factors {
 		if f.Axis == "" && !f.Medium {
 			continue
 		}

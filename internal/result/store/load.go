@@ -17,25 +17,45 @@ import (
 // with everything that belongs to them. A trial that was never finished is
 // included, without an outcome. run is an exact ID. Measurements of a trial
 // come phase by phase.
-func (s *Store) Trials(run string) ([]result.Trial, error) { return s.load(run, true, nil) }
+func (s *Store) Trials(run string) ([]result.Trial, error) { return s.load(run, "", 0, true, nil) }
+
+// TrialsOfRound is like Trials, of one round.
+func (s *Store) TrialsOfRound(run string, round int) ([]result.Trial, error) {
+	return s.load(run, " AND trial.round = ?", int64(round), true, nil)
+}
+
+// TrialsAfter is like Trials, of trials with larger numbers than this one.
+func (s *Store) TrialsAfter(run string, id int64) ([]result.Trial, error) {
+	return s.load(run, " AND trial.id > ?", id, true, nil)
+}
 
 // TrialsWith is like Trials, but only with measurements of the named metrics;
 // without names, there are no measurements.
 func (s *Store) TrialsWith(run string, metrics ...string) ([]result.Trial, error) {
-	return s.load(run, false, metrics)
+	return s.load(run, "", 0, false, metrics)
 }
 
-func (s *Store) load(run string, whole bool, metrics []string) (trials []result.Trial, err error) {
+// part is a run's trials, or those for which a condition on a number holds.
+type part struct {
+	where string
+	args  []any
+}
+
+func (s *Store) load(run, where string, value int64, whole bool, metrics []string) (trials []result.Trial, err error) {
 	err = s.read("reading run "+run, func(c *conn) error {
 		number, err := s.number(c, run)
 		if err != nil {
 			return err
 		}
+		of := part{" WHERE trial.run = ?" + where, []any{number}}
+		if where != "" {
+			of.args = append(of.args, value)
+		}
 		words, err := readWords(c)
 		if err != nil {
 			return err
 		}
-		if trials, err = readTrials(c, number, words); err != nil {
+		if trials, err = readTrials(c, of, words); err != nil {
 			return err
 		}
 		byID := make(map[int64]*result.Trial, len(trials))
@@ -44,11 +64,11 @@ func (s *Store) load(run string, whole bool, metrics []string) (trials []result.
 		}
 		known := words.numbers(metrics)
 		if whole || len(known) > 0 {
-			if err := readMeasurements(c, number, words, byID, known); err != nil {
+			if err := readMeasurements(c, of, words, byID, known); err != nil {
 				return err
 			}
 		}
-		return readDetails(c, number, words, byID)
+		return readDetails(c, of, words, byID)
 	})
 	if err != nil {
 		return nil, err
@@ -112,14 +132,14 @@ func (d dictionary) numbers(texts []string) []int64 {
 	return found
 }
 
-func readTrials(c *conn, run int64, words dictionary) (trials []result.Trial, err error) {
+func readTrials(c *conn, of part, words dictionary) (trials []result.Trial, err error) {
 	err = each(c, func(scan func(...any) error) error {
 		var t result.Trial
 		var candidate int64
 		var outcome, console sql.NullString
 		var started, ended sql.NullInt64
 		err := scan(&t.ID, &t.Round, &t.Place, &candidate, &t.Variant, &t.Attempt, &outcome, &t.Phase, &t.Reason, &t.Hint,
-			&started, &ended, &t.Overhead, &console)
+			&started, &ended, &t.Overhead, &console, &t.Worker)
 		if err != nil {
 			return err
 		}
@@ -135,16 +155,16 @@ func readTrials(c *conn, run int64, words dictionary) (trials []result.Trial, er
 		}
 		trials = append(trials, t)
 		return nil
-	}, `SELECT id, round, place, candidate, variant, attempt, outcome, phase, reason, hint, started, ended, overhead, console
-		FROM trial WHERE run = ? ORDER BY round, place, attempt`, run)
+	}, `SELECT id, round, place, candidate, variant, attempt, outcome, phase, reason, hint, started, ended, overhead, console, worker
+		FROM trial`+of.where+` ORDER BY round, place, attempt`, of.args...)
 	return trials, err
 }
 
 // readMeasurements bypasses database/sql and uses the driver's rows, which
 // halves the time of a large run: there is one row per figure.
-func readMeasurements(c *conn, run int64, words dictionary, trials map[int64]*result.Trial, metrics []int64) error {
+func readMeasurements(c *conn, of part, words dictionary, trials map[int64]*result.Trial, metrics []int64) error {
 	query, args := c.store.engine.say(`SELECT m.trial, m.phase, m.metric, m.unit, m.value, m.absent
-		FROM trial CROSS JOIN measurement AS m ON m.trial = trial.id WHERE trial.run = ?`, []any{run})
+		FROM trial CROSS JOIN measurement AS m ON m.trial = trial.id`+of.where, of.args)
 	if metrics != nil {
 		list := make([]string, len(metrics))
 		for i, id := range metrics {
@@ -158,7 +178,11 @@ func readMeasurements(c *conn, run int64, words dictionary, trials map[int64]*re
 		if !ok {
 			return fmt.Errorf("the driver (%T) cannot be queried", raw)
 		}
-		rows, err := q.QueryContext(context.Background(), query, []driver.NamedValue{{Ordinal: 1, Value: args[0]}})
+		named := make([]driver.NamedValue, len(args))
+		for i, a := range args {
+			named[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
+		}
+		rows, err := q.QueryContext(context.Background(), query, named)
 		if err != nil {
 			return err
 		}
@@ -220,7 +244,7 @@ func measurementOf(row []driver.Value, words dictionary) (m result.Measurement, 
 }
 
 // readDetails adds notes and options.
-func readDetails(c *conn, run int64, words dictionary, trials map[int64]*result.Trial) error {
+func readDetails(c *conn, of part, words dictionary, trials map[int64]*result.Trial) error {
 	err := each(c, func(scan func(...any) error) error {
 		var id int64
 		var n result.Note
@@ -233,8 +257,7 @@ func readDetails(c *conn, run int64, words dictionary, trials map[int64]*result.
 		}
 		t.Notes = append(t.Notes, n)
 		return nil
-	}, `SELECT note.trial, note.phase, level, text FROM trial CROSS JOIN note ON note.trial = trial.id
-		WHERE trial.run = ? ORDER BY note.trial, note.place`, run)
+	}, `SELECT note.trial, note.phase, level, text FROM trial CROSS JOIN note ON note.trial = trial.id`+of.where+` ORDER BY note.trial, note.place`, of.args...)
 	if err != nil {
 		return err
 	}
@@ -257,6 +280,5 @@ func readDetails(c *conn, run int64, words dictionary, trials map[int64]*result.
 		}
 		t.Options = append(t.Options, result.Option{Text: texts[0], State: result.OptionState(texts[1]), Evidence: texts[2]})
 		return nil
-	}, `SELECT option.trial, text, state, evidence FROM trial CROSS JOIN option ON option.trial = trial.id
-		WHERE trial.run = ? ORDER BY option.trial, option.place`, run)
+	}, `SELECT option.trial, text, state, evidence FROM trial CROSS JOIN option ON option.trial = trial.id`+of.where+` ORDER BY option.trial, option.place`, of.args...)
 }

@@ -32,6 +32,7 @@ type postgres struct {
 	url    string // without its password
 	schema string // namespace of our tables
 	writer string // names this process in the table receipt
+	config *pgx.ConnConfig
 
 	db    *sql.DB
 	mu    sync.Mutex
@@ -108,6 +109,7 @@ func connectPostgres(path string, parameters map[string]string) (*Store, *postgr
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 10 * time.Second
 	}
+	p.config = config
 	p.db = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(p.mark))
 	p.db.SetMaxOpenConns(1) // the marks are the connection's
 	return &Store{path: p.url, db: p.db, engine: p, marker: p, words: map[string]int64{}}, p, nil
@@ -166,6 +168,11 @@ func (p *postgres) migrate(steps []migration) error {
 		if err != nil || version == newest(steps) {
 			return err // most users may not change tables, and need not
 		}
+		if version == fleetVersion-1 {
+			if err := p.migrateRiver(); err != nil {
+				return err
+			}
+		}
 		if err := p.migrateOnce(steps); err != nil {
 			return err
 		}
@@ -196,6 +203,11 @@ func (p *postgres) migrateOnce(steps []migration) error {
 	step := steps[version]
 	if _, err := tx.Exec(types.Replace(step.sql)); err != nil {
 		return fmt.Errorf("bringing the schema from version %d to %d: %w", version, step.version, err)
+	}
+	if step.version == fleetVersion {
+		if _, err := tx.Exec(fleetTables); err != nil {
+			return fmt.Errorf("making the tables of fleets: %w", err)
+		}
 	}
 	if _, err := tx.Exec("UPDATE whichfs_schema SET version = $1", step.version); err != nil {
 		return err
@@ -310,6 +322,10 @@ func (p *postgres) hold(id string, lost bool, _ func()) (release func(), err err
 	if !ok {
 		return nil, heldElsewhere(id)
 	}
+	if p.shared(id) {
+		_, _ = p.db.Exec("SELECT pg_advisory_unlock($1)", p.key(id))
+		return nil, result.Refuse("wait for its end, or end it with whichfs cancel "+id, "workers of the fleet are carrying out run %s", id)
+	}
 	p.mu.Lock()
 	p.marks[id] = true
 	p.mu.Unlock()
@@ -322,6 +338,9 @@ func (p *postgres) hold(id string, lost bool, _ func()) (release func(), err err
 }
 
 func (p *postgres) held(id string) bool {
+	if p.shared(id) {
+		return true
+	}
 	key := uint64(p.key(id)) //nolint:gosec // its halves, as the server shows them
 	var held bool
 	err := p.db.QueryRow(`SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND classid::bigint = $1
@@ -330,8 +349,11 @@ func (p *postgres) held(id string) bool {
 	return err == nil && held
 }
 
-// cancel cannot reach a process on another machine.
+// cancel reaches the workers of a fleet, and no other process on another machine.
 func (p *postgres) cancel(id string) error {
+	if p.shared(id) {
+		return p.cancelShared(id)
+	}
 	if !p.held(id) {
 		return heldNowhere(id)
 	}

@@ -2,7 +2,8 @@
 --   whichfs store init --store postgres://OWNER@HOST/DATABASE | psql postgres://OWNER@HOST/DATABASE
 -- and then, for each user: GRANT whichfs_worker TO user, or GRANT whichfs_viewer TO user.
 -- A worker adds runs, trials and probes, and changes or deletes only its own. It
--- may take the place of a trial that was begun and never concluded. A viewer
+-- may take the place of a trial that was begun and never concluded, and takes
+-- part in the runs of the fleet, whose conditions, notes and end it writes. A viewer
 -- reads. The owner may do everything. It can be run again.
 BEGIN;
 SET search_path = @schema@;
@@ -17,6 +18,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA @schema@ TO whichfs_worker, whichfs_viewer;
 GRANT INSERT ON word, run, condition, run_note, support, trial, measurement, note, option, artifact, probe, receipt, remark, label TO whichfs_worker;
 GRANT UPDATE ON run, trial, receipt TO whichfs_worker;
 GRANT DELETE ON run, condition, run_note, support, trial, probe, receipt TO whichfs_worker;
+GRANT INSERT, UPDATE, DELETE ON fleet, worker, repeat, file, file_part, river_job, river_leader, river_queue, river_notification TO whichfs_worker;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA @schema@ TO whichfs_worker;
 
 -- Whose row it is.
@@ -31,9 +33,10 @@ DO $$ DECLARE
 BEGIN
     FOREACH name IN ARRAY ARRAY['run', 'trial', 'probe', 'receipt', 'condition', 'run_note', 'support', 'measurement', 'note', 'option', 'artifact', 'remark', 'label'] LOOP
         own := CASE
-            WHEN name IN ('run', 'trial', 'probe', 'receipt') THEN 'owner = current_user'
+            WHEN name = 'run' THEN 'owner = current_user OR EXISTS (SELECT FROM fleet WHERE fleet.run = run.number)'
+            WHEN name IN ('trial', 'probe', 'receipt') THEN 'owner = current_user'
             WHEN name IN ('remark', 'label') THEN 'true' -- anybody who may write may say something of a run
-            WHEN name IN ('condition', 'run_note', 'support') THEN format('EXISTS (SELECT FROM run WHERE number = %I.run AND owner = current_user)', name)
+            WHEN name IN ('condition', 'run_note', 'support') THEN format('EXISTS (SELECT FROM run WHERE number = %1$I.run AND owner = current_user) OR EXISTS (SELECT FROM fleet WHERE fleet.run = %1$I.run)', name)
             ELSE format('EXISTS (SELECT FROM trial WHERE id = %I.trial AND owner = current_user)', name)
         END;
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,19 +89,66 @@ func (t *tx) describeRun(number int64, r result.Run) error {
 			return err
 		}
 	}
-	for i, c := range r.Conditions {
+	return t.describe(number, r.Conditions, 0, r.Notes, 0)
+}
+
+// describe adds conditions and notes to a run, which has so many already.
+func (t *tx) describe(number int64, conditions []result.Condition, had int, notes []result.Note, noted int) error {
+	for i, c := range conditions {
 		if _, err := t.Exec("INSERT INTO condition VALUES (?, ?, ?, ?, ?, ?)",
-			number, i, c.Group, c.Name, c.Value, flag(c.Matters)); err != nil {
+			number, had+i, c.Group, c.Name, c.Value, flag(c.Matters)); err != nil {
 			return err
 		}
 	}
-	for i, n := range r.Notes {
+	for i, n := range notes {
 		if _, err := t.Exec("INSERT INTO run_note VALUES (?, ?, ?, ?, ?)",
-			number, i, n.Phase, string(n.Level), n.Text); err != nil {
+			number, noted+i, n.Phase, string(n.Level), n.Text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// MergeRun adds those conditions and notes that a run does not have yet, and
+// returns all its conditions: several workers describe one run. A condition is
+// the one of its group and name; the value that was first stays.
+func (s *Store) MergeRun(r result.Run) (conditions []result.Condition, err error) {
+	err = s.write("storing run "+r.ID, func(t *tx) error {
+		var number int64
+		// An update first: of two workers, one waits.
+		err := t.QueryRow("UPDATE run SET emulated = CASE WHEN emulated > ? THEN emulated ELSE ? END WHERE id = ? RETURNING number",
+			flag(r.Emulated), flag(r.Emulated), r.ID).Scan(&number)
+		if errors.Is(err, sql.ErrNoRows) {
+			return t.notMine("run", r.ID, noRun(s.path, r.ID))
+		}
+		if err != nil {
+			return err
+		}
+		var there result.Run
+		if err := readDescription(t, number, &there); err != nil {
+			return err
+		}
+		type name struct{ group, name string }
+		had, noted := map[name]bool{}, map[result.Note]bool{}
+		for _, c := range there.Conditions {
+			had[name{c.Group, c.Name}] = true
+		}
+		for _, n := range there.Notes {
+			noted[n] = true
+		}
+		fresh := slices.DeleteFunc(slices.Clone(r.Conditions), func(c result.Condition) bool {
+			k := name{c.Group, c.Name}
+			defer func() { had[k] = true }()
+			return had[k]
+		})
+		notes := slices.DeleteFunc(slices.Clone(r.Notes), func(n result.Note) bool {
+			defer func() { noted[n] = true }()
+			return noted[n]
+		})
+		conditions = slices.Concat(there.Conditions, fresh)
+		return t.describe(number, fresh, len(there.Conditions), notes, len(there.Notes))
+	})
+	return conditions, err
 }
 
 // DeleteRun removes a run with everything that belongs to it. id is exact.
@@ -209,7 +257,7 @@ func noRun(path, id string) error {
 	return none(ErrNoRun, "whichfs runs lists them", "%q is not in the results store %s", id, path)
 }
 
-func readDescription(c *conn, number int64, r *result.Run) error {
+func readDescription(c reader, number int64, r *result.Run) error {
 	err := each(c, func(scan func(...any) error) error {
 		var one result.Condition
 		err := scan(&one.Group, &one.Name, &one.Value, &one.Matters)
@@ -248,17 +296,34 @@ func (s *Store) Runs() (list []Summary, err error) {
 	return list, err
 }
 
+// reader is a transaction of either kind.
+type reader interface {
+	of() engine
+	// rows takes a query in the engine's words.
+	rows(query string, args []any) (*sql.Rows, error)
+}
+
+func (c *conn) of() engine { return c.store.engine }
+func (t *tx) of() engine   { return t.store.engine }
+
+func (c *conn) rows(query string, args []any) (*sql.Rows, error) {
+	return c.conn.QueryContext(context.Background(), query, args...)
+}
+
+func (t *tx) rows(query string, args []any) (*sql.Rows, error) { return t.tx.Query(query, args...) }
+
 // each calls f for every row of a query.
-func each(c *conn, f func(scan func(...any) error) error, query string, args ...any) error {
-	query, args = c.store.engine.say(query, args)
-	rows, err := c.conn.QueryContext(context.Background(), query, args...)
+func each(r reader, f func(scan func(...any) error) error, query string, args ...any) error {
+	engine := r.of()
+	query, args = engine.say(query, args)
+	rows, err := r.rows(query, args)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
 	scan := func(into ...any) error {
 		err := rows.Scan(into...)
-		c.store.engine.heard(into)
+		engine.heard(into)
 		return err
 	}
 	for rows.Next() {

@@ -47,13 +47,20 @@ func (t *tx) beginTrial(run int64, trial result.Trial) (id int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = t.QueryRow(`INSERT INTO trial (run, round, place, candidate, variant, attempt, started) VALUES (?, ?, ?, ?, ?, ?, ?)
+	err = t.QueryRow(`INSERT INTO trial (run, round, place, candidate, variant, attempt, started, worker) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING RETURNING id`,
-		run, trial.Round, trial.Place, candidate, trial.Variant, trial.Attempt, nullTime(trial.Started)).Scan(&id)
+		run, trial.Round, trial.Place, candidate, trial.Variant, trial.Attempt, nullTime(trial.Started), trial.Worker).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("round %d, place %d, attempt %d is already finished", trial.Round, trial.Place, trial.Attempt)
+		return 0, &errFinished{trial}
 	}
 	return id, err
+}
+
+// errFinished: another process has stored this trial.
+type errFinished struct{ trial result.Trial }
+
+func (e *errFinished) Error() string {
+	return fmt.Sprintf("round %d, place %d, attempt %d is already finished", e.trial.Round, e.trial.Place, e.trial.Attempt)
 }
 
 // FinishTrial stores the outcome of a trial, with everything that belongs to
