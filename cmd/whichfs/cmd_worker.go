@@ -14,7 +14,7 @@ type workerCmd struct {
 	Label   []string `help:"What runs may ask for: kvm, board=bbb; repeatable." placeholder:"NAME"`
 	Name    string   `help:"Its name, in reports and lists (default: this host's)." placeholder:"NAME"`
 	Lanes   int      `help:"Trials at a time with the virtual clock and the one of instructions (default: as many as run would do)." placeholder:"N"`
-	Destroy string   `help:"As for run: this very device may be overwritten." placeholder:"ID"`
+	Destroy []string `help:"As for run: this very device may be overwritten." placeholder:"ID"`
 	Risk    bool     `name:"risk-this-kernel" help:"As for run."`
 	workFlag
 	agentFlag

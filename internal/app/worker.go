@@ -16,6 +16,7 @@ import (
 
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/experiment"
+	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
