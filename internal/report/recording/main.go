@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"html"
 	"image/color"
+	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -60,7 +61,8 @@ func record(columns int, shown, replace, out, typescript, times string) error {
 		return err
 	}
 	screen := vt.NewEmulator(columns, most)
-	defer screen.Close() //nolint:errcheck // nothing is behind it
+	defer screen.Close()                               //nolint:errcheck // nothing is behind it
+	go func() { _, _ = io.Copy(io.Discard, screen) }() // what a terminal answers
 	var all []frame
 	add := func(text []byte) error {
 		if pattern != "" {
