@@ -66,6 +66,7 @@ func (doctorCmd) Run(a *shell) error {
 	}
 	if !labOK {
 		fmt.Fprintln(a.stdout, "\nNot ready. This makes it so: "+remedy(needs))
+		fmt.Fprintln(a.stdout, "Or import a lab that was built elsewhere, and use the virtual clock: whichfs lab import FILE (whichfs help install)")
 		return &problem{code: exitUnsupported}
 	}
 	fmt.Fprintln(a.stdout, "\nReady: whichfs run bootlin-2023 measures in the lab.")

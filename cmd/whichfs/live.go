@@ -149,7 +149,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case trialMsg:
 		s.pace.begin(m.t, m.number, m.total)
-		s.now, s.phase = m.t.Named(), ""
+		s.now, s.phase, s.since = m.t.Named(), "", time.Now()
 	case phaseMsg:
 		s.phase, s.since = string(m), time.Now()
 	case endedMsg:
@@ -202,7 +202,7 @@ func (s *screen) View() tea.View {
 		b.WriteString("starting")
 	}
 	fmt.Fprintf(&b, ", %s so far", units.Rough(time.Since(s.began)))
-	if left, ok := s.pace.timeLeft(); ok {
+	if left, ok := s.pace.timeLeft(); ok && left >= time.Second {
 		fmt.Fprintf(&b, ", about %s left", units.Rough(left))
 	}
 	b.WriteByte('\n')
