@@ -86,7 +86,7 @@ func TestProcessor(t *testing.T) {
 			t.Errorf("%+v: %v, %+v", c, err, p.Processor)
 		default:
 			run, err := (&App{}).newRun(p)
-			if spec := specOf(p, Permission{}); spec.Processor != p.Processor || !spec.Virtual {
+			if spec := specOf(p, Permission{}, 0); spec.Processor != p.Processor || !spec.Virtual {
 				t.Errorf("%+v: sessions have %+v", c, spec)
 			}
 			if err != nil || run.Processor != c.want || clockCondition(p).Value != "virtual: the storage and the processor "+c.want+" take time" {
