@@ -487,7 +487,11 @@ func (s *session) prepare(ctx context.Context, spec machine.Spec) (wire.Prepare,
 		if d.Kind != "tree" {
 			continue
 		}
-		l.o.Progress(fmt.Sprintf("sending data set %s (%.1f MB) to %s", d.Name, float64(d.Archive)/1e6, l.place.Name))
+		text := fmt.Sprintf("sending data set %s (%.1f MB) to %s", d.Name, float64(d.Archive)/1e6, l.place.Name)
+		if l.place.serial() { // it is packed, by how much is not known before
+			text += ": at most about " + lasting(int(d.Archive), l.place.Baud)
+		}
+		l.o.Progress(text)
 		name := fmt.Sprintf("data-%d", i)
 		if _, err := l.send(ctx, d.Path, d.Archive, name); err != nil {
 			return p, err

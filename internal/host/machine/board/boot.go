@@ -98,6 +98,9 @@ func (s *session) bootOnce(ctx context.Context, commands []string) (b booted, er
 	}
 	// An agent that ends in order would leave the storage empty.
 	s.abandon()
+	if _, ok := s.line.transport.(*ssh); ok && s.line.master != nil {
+		_ = s.line.master.Kill() // which would wait for an answer
+	}
 	_ = s.Client.Close() // its errors follow from the loss of power
 	p, err := openPort(ctx, m.console)
 	if err != nil {

@@ -40,6 +40,17 @@ const loader = `
 // A board boots from the filesystem under test as its boot loader is told to, and then its own system.
 func TestBoots(t *testing.T) {
 	t.Parallel()
+	testBoots(t, nil)
+}
+
+// So does one that is reached by ssh, and has its boot loader on a console.
+func TestBootsBesideSSH(t *testing.T) {
+	t.Parallel()
+	testBoots(t, boardtest.Start(t, boardtest.Options{}))
+}
+
+// testBoots boots a board with a console, of which beside is the way by ssh; nil: there is none.
+func testBoots(t *testing.T, beside *boardtest.Board) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
@@ -53,13 +64,18 @@ func TestBoots(t *testing.T) {
 	must.Do(t, err)
 	disk := strings.TrimSpace(r.Stdout)
 	t.Cleanup(func() { _, _ = command.Run(t.Context(), command.Options{}, "losetup", "-d", disk) })
-	file := fmt.Sprintf("connect = %q\noff_seconds = 0\nstorage = %q\npower = [", c.Name, disk)
+	connect := fmt.Sprintf("connect = %q\n", c.Name)
+	o := installed(t)
+	o.Agent = o.Installed
+	if beside != nil {
+		connect = fmt.Sprintf("connect = %q\nconsole = %q\n", beside.Name, c.Name)
+		o.Config = beside.Config
+	}
+	file := connect + fmt.Sprintf("off_seconds = 0\nstorage = %q\npower = [", disk)
 	for _, word := range c.Switch() {
 		file += fmt.Sprintf("%q,", word)
 	}
 	write("board.toml", file+"]\n[boot_loader]\nprompt = \"=> \"\nboot_from = [\"setenv bootargs {root}\", \"go\"]\n")
-	o := installed(t)
-	o.Agent = o.Installed
 	m, err := board.New(filepath.Join(dir, "board.toml"), o)
 	must.Do(t, err)
 	list, err := m.List(t.Context())
@@ -100,6 +116,11 @@ func TestBoots(t *testing.T) {
 	}
 	if _, err := s.Support(t.Context(), parsed.Candidates("ext4")); err != nil {
 		t.Errorf("the session afterwards: %v", err)
+	}
+	if beside != nil {
+		must.Do(t, s.Close())
+		nothingLeft(t, beside)
+		return
 	}
 	write("stops", "5\n")
 	write("started", "[    1.000000] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(7,0)\r\n")

@@ -144,7 +144,6 @@ func (s *session) abandon() {
 		return
 	}
 	_ = s.process.Kill()
-	_ = s.line.master.Kill()
 }
 
 var errPowerless = errors.New("the board's power was switched off")
