@@ -45,8 +45,7 @@ func TestRunOnADatabase(t *testing.T) {
 	if _, text := slow.run(t, exitRefused, "resume"); !strings.Contains(text, "another process is carrying out run "+run) {
 		t.Errorf("resuming what is going on: %s", text)
 	}
-	server.Kill(t)
-	server.Start(t)
+	server.Restart(t)
 	waitFor(3)
 	if list, _ := slow.run(t, exitOK, "runs"); !strings.Contains(list, " running ") {
 		t.Errorf("the list of runs:\n%s", list)

@@ -369,10 +369,13 @@ func (d *duty) Work(ctx context.Context, job *river.Job[store.Job]) error {
 	return nil
 }
 
+// byRounds: candidates are compared within rounds, and so within one machine.
+func (d *duty) byRounds() bool { return !d.plan.Repeats() && !d.plan.Untimed }
+
 // slots are those of a job whose candidates can run.
 func (d *duty) slots(job store.Job) []plan.Slot {
 	return slices.DeleteFunc(plan.Round(d.plan, job.Round), func(s plan.Slot) bool {
-		return !slices.Contains(job.Places, s.Place) || !d.supported[s.Candidate.String()]
+		return !d.byRounds() && !slices.Contains(job.Places, s.Place) || !d.supported[s.Candidate.String()]
 	})
 }
 
@@ -385,6 +388,12 @@ func (d *duty) trials(ctx context.Context, e *experiment.Experiment, job *river.
 	there, err := read(d.run.ID, job.Args.Round)
 	if err != nil {
 		return err
+	}
+	if d.byRounds() && slices.ContainsFunc(there, func(t result.Trial) bool { return t.Worker != d.w.self.Name }) {
+		if err := d.w.store.DropRound(d.run.ID, job.Args.Round, job.ID); err != nil {
+			return err
+		}
+		there = nil
 	}
 	rest := slices.DeleteFunc(plan.Remaining(d.slots(job.Args), there), func(s plan.Slot) bool { return s.Again && d.plan.KeepDisturbed })
 	e.Store = &part{d: d, job: job.ID}

@@ -433,6 +433,7 @@ func TestRoles(t *testing.T) {
 	_, err = store.OpenReadOnly(server.At(server.Port, "mallory", schemaOf(t, path)))
 	refused(t, err, store.ErrNotReadable, "may not use the schema", "whichfs store init")
 	refused(t, eve.CreateRun(example("mine"), 1), store.ErrNotWritable)
+	fleetOfOthers(t, path, alice, bob)
 	must.Do(t, alice.DeleteRun("hers"))
 	must.Do(t, owner.DeleteProbe("probe"))
 }

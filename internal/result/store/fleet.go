@@ -249,13 +249,17 @@ func (p *postgres) shared(id string) bool {
 func (s *Store) EndShared(id string, state result.RunState, notes []result.Note) (ended bool, err error) {
 	err = s.write("ending run "+id, func(t *tx) error {
 		var number int64
-		// The server's clock: those of workers need not agree.
-		err := t.QueryRow(`UPDATE run SET state = ?, active = active + extract(epoch FROM now() - fleet.begun), ended = (extract(epoch FROM now()) * 1000000000)::bigint
-			FROM fleet WHERE fleet.run = run.number AND run.id = ? RETURNING number`, string(state), id).Scan(&number)
+		// Of several that end it, all but one wait here, and find nothing.
+		err := t.QueryRow("SELECT fleet.run FROM fleet JOIN run ON run.number = fleet.run WHERE run.id = ? FOR UPDATE OF fleet", id).Scan(&number)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
 		if err != nil {
+			return err
+		}
+		// The server's clock: those of workers need not agree.
+		if _, err := t.Exec(`UPDATE run SET state = ?, active = active + extract(epoch FROM now() - fleet.begun), ended = (extract(epoch FROM now()) * 1000000000)::bigint
+			FROM fleet WHERE fleet.run = run.number AND run.number = ?`, string(state), number); err != nil {
 			return err
 		}
 		var noted int
@@ -289,12 +293,7 @@ var ErrTaken = errors.New("another worker has taken the trial")
 // nothing.
 func (s *Store) AddTrial(run string, trial result.Trial, job int64) error {
 	err := s.write("storing a trial", func(t *tx) error {
-		var mine int
-		err := t.QueryRow("SELECT 1 FROM river_job WHERE id = ? AND state = 'running' FOR SHARE", job).Scan(&mine)
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrTaken
-		}
-		if err != nil {
+		if err := t.owns(job); err != nil {
 			return err
 		}
 		number, err := t.runNumber(run)
@@ -307,6 +306,32 @@ func (s *Store) AddTrial(run string, trial result.Trial, job int64) error {
 		return t.finishTrial(trial)
 	})
 	if _, there := errors.AsType[*errFinished](err); there || errors.Is(err, ErrTaken) {
+		return ErrTaken
+	}
+	return err
+}
+
+// owns requires that a job is not another worker's by now, until the transaction ends.
+func (t *tx) owns(job int64) error {
+	var mine int
+	err := t.QueryRow("SELECT 1 FROM river_job WHERE id = ? AND state = 'running' FOR SHARE", job).Scan(&mine)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrTaken
+	}
+	return err
+}
+
+// DropRound removes the trials of a round that another worker has begun and cannot finish: this one, whose
+// job the round is, does all of it.
+func (s *Store) DropRound(run string, round int, job int64) error {
+	err := s.write("beginning a round again", func(t *tx) error {
+		if err := t.owns(job); err != nil {
+			return err
+		}
+		_, err := t.Exec("DELETE FROM trial WHERE run = (SELECT number FROM run WHERE id = ?) AND round = ?", run, round)
+		return err
+	})
+	if errors.Is(err, ErrTaken) {
 		return ErrTaken
 	}
 	return err
@@ -372,7 +397,7 @@ func (s *Store) Attend(w Worker) (release func(), err error) {
 	if _, ok := s.engine.(*postgres); !ok {
 		return nil, result.Refuse("name one: --store postgres://USER@HOST/DATABASE", "a worker needs a store in a database, and %s is a file", s.path)
 	}
-	release, err = s.Hold(w.mark(), nil)
+	unmark, err := s.Hold(w.mark(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -381,7 +406,7 @@ func (s *Store) Attend(w Worker) (release func(), err error) {
 			_, err := t.Exec("DELETE FROM worker WHERE id = ?", w.ID)
 			return err
 		})
-		release()
+		unmark()
 	}, nil
 }
 

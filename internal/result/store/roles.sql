@@ -48,7 +48,7 @@ BEGIN
         EXECUTE format('CREATE POLICY own_updated ON %I FOR UPDATE USING (%s)', name, own);
         EXECUTE format('DROP POLICY IF EXISTS own_deleted ON %I', name);
         EXECUTE format('CREATE POLICY own_deleted ON %I FOR DELETE USING (%s)', name,
-            CASE name WHEN 'trial' THEN own || ' OR outcome IS NULL' ELSE own END);
+            CASE name WHEN 'trial' THEN own || ' OR outcome IS NULL OR EXISTS (SELECT FROM fleet WHERE fleet.run = trial.run)' ELSE own END);
     END LOOP;
 END $$;
 COMMIT;

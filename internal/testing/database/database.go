@@ -32,10 +32,14 @@ type Server struct {
 	home    string   // above it
 	lock    *os.File // held on home while this process lives
 	process *command.Process
+	restart sync.Mutex
 }
 
 // kind names the directories of servers among those of whichfs.
 const kind = "database"
+
+// Connections is how many a server has.
+var Connections = 40
 
 var (
 	shared  *Server
@@ -153,7 +157,7 @@ func (s *Server) Start(t testing.TB) {
 	must.Do(t, err)
 	defer func() { _ = log.Close() }()
 	argv := s.program(t, "postgres", "-D", s.path("data"), "-p", strconv.Itoa(s.Port), "-k", "")
-	for _, setting := range []string{"listen_addresses=127.0.0.1", "fsync=off", "full_page_writes=off", "shared_buffers=16MB", "max_connections=40", "autovacuum=off"} {
+	for _, setting := range []string{"listen_addresses=127.0.0.1", "fsync=off", "full_page_writes=off", "shared_buffers=16MB", "max_connections=" + strconv.Itoa(Connections), "autovacuum=off"} {
 		argv = append(argv, "-c", setting)
 	}
 	s.process, err = command.Start(command.Options{Dir: s.dir, Stderr: log}, argv...)
@@ -172,6 +176,15 @@ func (s *Server) Start(t testing.TB) {
 		_ = c.Close(context.Background())
 		return ""
 	})
+}
+
+// Restart kills the server and starts it again; several tests may do so.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	s.restart.Lock()
+	defer s.restart.Unlock()
+	s.Kill(t)
+	s.Start(t)
 }
 
 // Kill kills the server with all its processes.
