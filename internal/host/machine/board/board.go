@@ -83,7 +83,7 @@ func New(name string, o Options) (*Machine, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	return &Machine{place: place, file: file, power: file.Power, o: o, entry: entry{login: file.Login, loader: file.Loader}}, nil
+	return &Machine{place: place, file: file, power: file.Power, o: o, entry: entry{login: file.Login, loader: file.Loader, agent: file.Agent, patience: usualPatience}}, nil
 }
 
 // Name implements machine.Machine.
