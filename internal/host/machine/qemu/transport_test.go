@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -172,7 +173,7 @@ func newPorts(t testing.TB) *ports {
 	}
 	p.typed(t, `cp /proc/1/exe /root/agent`)
 	p.typed(t, `for d in /sys/block/vd*; do if [ "$(cat $d/serial)" = server ]; then tar xf /dev/${d##*/} -C /root; fi; done; mkdir -p /run/sshd; chown -R 0:0 /root; chmod 700 /root /root/server; chmod 600 /root/server/host`)
-	p.typed(t, `grep -q ^sshd: /etc/passwd || echo sshd:x:105:65534::/run/sshd:/bin/false >>/etc/passwd; sed -i 's/^root:[^:]*:/root:*:/' /etc/shadow`)
+	p.typed(t, `printf 'root:x:0:0:root:/root:/bin/sh\nsshd:x:105:65534::/run/sshd:/bin/false\n' >/etc/passwd; printf 'root:*:19000:0:99999:7:::\nsshd:*:19000:0:99999:7:::\n' >/etc/shadow`)
 	p.typed(t, `port() { for p in /sys/class/virtio-ports/*; do [ "$(cat $p/name)" = $1 ] && echo /dev/${p##*/}; done; }`)
 	p.typed(t, `(while :; do /root/agent board 0<>$(port agent) 1>&0 2>/root/agent.log; sleep 1; done) & (while :; do /root/server/loader --library-path /root/server /root/server/sshd -i -e -f /root/server/config 0<>$(port ssh) 1>&0 2>>/root/ssh.log; sleep 1; done) &`)
 	p.agent = relay(t, ends[agentPort])
@@ -200,11 +201,16 @@ func (p *ports) typed(t testing.TB, line string) {
 	_, err := p.guest.console.Write([]byte(line + "\necho do\"\"ne $?\n"))
 	p.mu.Unlock()
 	must.Do(t, err)
+	said := ""
 	wait.Until(t, "the board has carried out "+line, func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return strings.Contains(p.seen.String()[from:], "\ndone 0")
+		said = p.seen.String()[from:]
+		return regexp.MustCompile(`\ndone \d+\r?\n`).MatchString(said)
 	})
+	if !strings.Contains(said, "\ndone 0\r") {
+		t.Fatal(said)
+	}
 }
 
 // packed is an archive of this host's ssh server with its libraries and configuration.
