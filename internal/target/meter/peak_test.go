@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"whichfs/internal/result"
 )
 
@@ -59,14 +61,52 @@ func TestPeak(t *testing.T) {
 			}
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		p := watchPeak(stat, have(0, 0))
-		ok(os.Remove(stat))
-		time.Sleep(2 * second)
-		synctest.Wait()
-		p.stop()
-		if read, written := rates(p); read.Absent == "" || written.Absent == "" {
-			t.Errorf("without counters: %+v, %+v", read, written)
+	for name, lose := range map[string]func() error{
+		"without counters": func() error { return os.Truncate(stat, 0) },
+		"without a device": func() error { return os.Remove(stat) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			before := have(0, 0)
+			if name == "without a device" {
+				ok(lose())
+			}
+			p := watchPeak(stat, before)
+			if name == "without counters" {
+				ok(lose())
+			}
+			time.Sleep(2 * second)
+			synctest.Wait()
+			p.stop()
+			if read, written := rates(p); read.Absent == "" || written.Absent == "" {
+				t.Errorf("%s: %+v, %+v", name, read, written)
+			}
+		})
+	}
+}
+
+// The watch allocates nothing while the clock runs.
+func TestPeakAllocatesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.write("sys/class/block/vdb/stat", "0 0 0 0 0 0 0 0 0 0 0\n")
+	m := w.meter(Config{Device: "vdb"})
+	least := -1.0
+	for try := 0; try < 4 && least != 0; try++ { // the test's own goroutines may allocate once
+		ms, _, err := m.Around("write", func() error {
+			pause := unix.NsecToTimespec(int64(second + second/4))
+			return unix.Nanosleep(&pause, nil)
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		all := byMetric(t, ms)
+		if all[result.DevicePeakRead].Absent != "" { // it came late
+			continue
+		}
+		if got := all[result.AgentMallocs].Value; least < 0 || got < least {
+			least = got
+		}
+	}
+	if least != 0 {
+		t.Errorf("%v allocations in a section of more than a second", least)
+	}
 }

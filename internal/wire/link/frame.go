@@ -116,10 +116,12 @@ type splitter struct {
 	key    string
 	inside bool
 	torn   bool // a frame broke off: its rest may follow
-	text   []byte
-	line   []byte
-	frame  func(frame)
-	said   func(line string)
+	// damaged counts frames that broke off, or whose checksum is wrong.
+	damaged int
+	text    []byte
+	line    []byte
+	frame   func(frame)
+	said    func(line string)
 }
 
 // longestLine is what is kept of a line that is no frame, in bytes.
@@ -145,11 +147,14 @@ func (s *splitter) feed(p []byte) {
 					s.trim()
 					s.torn = false
 					s.frame(f)
+				} else {
+					s.damaged++
 				}
 				continue
 			}
 			s.trim()
 			s.inside, s.torn = false, true
+			s.damaged++
 		}
 		switch {
 		case c == begins:

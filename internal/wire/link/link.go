@@ -54,6 +54,14 @@ type Options struct {
 	Said func(line string)
 }
 
+// Counts are of frames, since the link began.
+type Counts struct {
+	// Sent are those with a piece of the stream, and Again those among them that had to be sent once more.
+	Sent, Again int
+	// Arrived are those that were whole, and Damaged those that were not.
+	Arrived, Damaged int
+}
+
 // Link is one end. Read, Write and Feed may be called from a goroutine each.
 type Link struct {
 	o    Options
@@ -72,6 +80,7 @@ type Link struct {
 	farewells int
 	over      bool // this end was closed, and all has arrived both ways
 	theyOver  bool // the other end says the same
+	arrivals  int
 
 	out out
 	in  in
@@ -93,6 +102,8 @@ type out struct {
 	probeAt            time.Time
 	// Of the line's quality: lost frames among so many characters, the older the less.
 	lost, sent float64
+	// How many frames were sent, and of those again.
+	flown, repeated int
 }
 
 // piece of the stream, under way or lost.
@@ -159,6 +170,13 @@ func (l *Link) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
+}
+
+// Counts are those so far.
+func (l *Link) Counts() Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Counts{Sent: l.out.flown, Again: l.out.repeated, Arrived: l.arrivals, Damaged: l.split.damaged}
 }
 
 func (l *Link) fail(err error) {
@@ -394,6 +412,7 @@ func (o *out) take() (piece, bool) {
 func (o *out) fly(p piece, now time.Time) frame {
 	p.number, p.at = o.next, now
 	o.next++
+	o.flown++
 	f := frame{kind: data, number: p.number, offset: uint32(p.offset % modulus), body: p.body}
 	if p.last {
 		f.kind = last
@@ -415,6 +434,7 @@ func (o *out) lose(i int) {
 	o.flying = append(o.flying[:i], o.flying[i+1:]...)
 	o.full -= p.size
 	o.lost++
+	o.repeated++
 	if !p.last { // take makes a new one
 		o.again = append(o.again, p)
 	}
@@ -424,6 +444,7 @@ func (o *out) lose(i int) {
 func (l *Link) arrived(f frame) {
 	now := time.Now()
 	l.heard, l.alive = now, true
+	l.arrivals++
 	if f.kind == ack {
 		if f.any {
 			l.out.acknowledged(f, now)

@@ -1,6 +1,9 @@
 package board
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -191,5 +194,45 @@ func TestLogin(t *testing.T) {
 		if f := result.FailureOf(l.refusal(nil)); f.Outcome != c.outcome || !strings.Contains(f.Hint, "pi@board") || !strings.Contains(f.Reason, p.Name) {
 			t.Errorf("%q: %+v", c.says, f)
 		}
+	}
+}
+
+// User and password of a console come from the board's file, or else from the environment.
+func TestCredentials(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	must.Do(t, os.WriteFile(file, []byte("of the file\r\nmore\n"), 0o600))
+	for name, c := range map[string]struct {
+		login       Login
+		environment map[string]string
+		want        string // user, password, whether it is known; or the error and its help
+	}{
+		"nothing":       {Login{}, nil, "root, , false"},
+		"environment":   {Login{}, map[string]string{userVariable: "pi", passwordVariable: "let me in"}, "pi, let me in, true"},
+		"empty":         {Login{}, map[string]string{passwordVariable: ""}, "root, , true"},
+		"its file":      {Login{}, map[string]string{fileVariable: file}, "root, of the file, true"},
+		"no such file":  {Login{}, map[string]string{fileVariable: file + "~"}, fileVariable + ": open " + file + "~: no such file"},
+		"board's":       {Login{User: "me", Variable: "PI_PASSWORD"}, map[string]string{"PI_PASSWORD": "x", passwordVariable: "y"}, "me, x, true"},
+		"unset":         {Login{Variable: "PI_PASSWORD", file: "board.toml"}, nil, "board.toml names the variable PI_PASSWORD for the password, which is not set set it: read -rs PI_PASSWORD"},
+		"board's file":  {Login{Path: file}, map[string]string{passwordVariable: "y"}, "root, of the file, true"},
+		"more than one": {Login{Variable: "PI_PASSWORD"}, map[string]string{"PI_PASSWORD": "a\nb"}, "one line each"},
+		"no such one":   {Login{Path: file + "~"}, nil, "password_file: open"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, variable := range []string{userVariable, passwordVariable, fileVariable, "PI_PASSWORD"} {
+				t.Setenv(variable, "")
+				must.Do(t, os.Unsetenv(variable))
+			}
+			for variable, value := range c.environment {
+				t.Setenv(variable, value)
+			}
+			user, password, known, err := c.login.credentials()
+			got := fmt.Sprintf("%s, %s, %v", user, password, known)
+			if err != nil {
+				got = err.Error() + " " + result.FailureOf(err).Hint
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package board_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,9 +24,8 @@ import (
 // how often it was started so far, and $1/stops at which starts it waits for a key.
 const loader = `
 	echo x >>"$1/starts"; n=$(wc -l <"$1/starts"); stty -echo
-	limit=0.01; grep -qx $n "$1/stops" && limit=3600
 	printf 'Hit any key to stop autoboot:  2 '
-	if read -r -s -n 1 -t $limit key; then
+	if grep -qx $n "$1/stops" && read -r -s -n 1 key; then
 		printf '\n=> '
 		while read -r line; do
 			printf '%s\n' "$line" | tee -a "$1/typed"
@@ -36,6 +36,19 @@ const loader = `
 		done
 	fi
 	stty echo; exec busybox sh -i`
+
+// loop is a device of 64 MiB, which ends with the test.
+func loop(t *testing.T) (path string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "disk")
+	must.Do(t, os.WriteFile(file, nil, 0o600))
+	must.Do(t, os.Truncate(file, 64<<20))
+	r, err := command.Run(t.Context(), command.Options{}, "losetup", "--find", "--show", file)
+	must.Do(t, err)
+	path = strings.TrimSpace(r.Stdout)
+	t.Cleanup(func() { _, _ = command.Run(context.Background(), command.Options{}, "losetup", "-d", path) })
+	return path
+}
 
 // A board boots from the filesystem under test as its boot loader is told to, and then its own system.
 func TestBoots(t *testing.T) {
@@ -58,12 +71,7 @@ func testBoots(t *testing.T, beside *boardtest.Board) {
 	}
 	write("stops", "2\n3\n")
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Shell: []string{"bash", "-c", loader, "bash", dir}})
-	write("disk", "")
-	must.Do(t, os.Truncate(filepath.Join(dir, "disk"), 64<<20))
-	r, err := command.Run(t.Context(), command.Options{}, "losetup", "--find", "--show", filepath.Join(dir, "disk"))
-	must.Do(t, err)
-	disk := strings.TrimSpace(r.Stdout)
-	t.Cleanup(func() { _, _ = command.Run(t.Context(), command.Options{}, "losetup", "-d", disk) })
+	disk := loop(t)
 	connect := fmt.Sprintf("connect = %q\n", c.Name)
 	o := installed(t)
 	o.Agent = o.Installed

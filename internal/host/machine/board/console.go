@@ -18,18 +18,23 @@ import (
 	"whichfs/internal/result"
 )
 
-// How long to wait for a console; variables for tests.
-var (
-	// consoleLimit is for a prompt to appear: a board may be starting, or an agent of an earlier session
+// patience is how long to wait for a console.
+type patience struct {
+	// console is for a prompt to appear: a board may be starting, or an agent of an earlier session
 	// may have to notice first that its host is gone.
-	consoleLimit = 4 * time.Minute
-	// muteLimit is for the first character.
-	muteLimit = 40 * time.Second
+	console time.Duration
+	// mute is for the first character.
+	mute time.Duration
+	// start is what counts as quiet of a board that starts: to probe devices may take that long, and
+	// what is typed meanwhile may stop its boot loader.
+	start time.Duration
+}
+
+var usualPatience = patience{console: 4 * time.Minute, mute: 40 * time.Second, start: 8 * time.Second}
+
+const (
 	// hush is what counts as quiet, and is longer than the steps of a boot loader's countdown.
 	hush = 1200 * time.Millisecond
-	// startHush is what counts as quiet of a board that starts: to probe devices may take that long, and
-	// what is typed meanwhile may stop its boot loader.
-	startHush = 8 * time.Second
 	// answerLimit is for the answer of a shell that has little to do.
 	answerLimit = 5 * time.Second
 )
@@ -62,7 +67,9 @@ var (
 type entry struct {
 	login  Login
 	loader Loader
+	agent  string // where the board keeps it; "": in memory
 	known  known
+	patience
 }
 
 // known is what sessions have seen of a board's console, for those that follow.
@@ -198,11 +205,11 @@ func (c *console) login(ctx context.Context) error {
 	begun := time.Now()
 	anything, told := false, false
 	garbled, loaded := 0, 0
-	for time.Since(begun) < consoleLimit {
+	for time.Since(begun) < c.entry.console {
 		// While a board starts, what is typed may stop its boot loader.
 		pause, limit := hush, 20*time.Second
 		if c.entry.known.starting() {
-			pause, limit = startHush, consoleLimit-time.Since(begun)
+			pause, limit = c.entry.start, c.entry.console-time.Since(begun)
 		}
 		said, err := c.quiet(ctx, pause, limit, func(text string) bool { return c.waits(plainText(text)) })
 		if err != nil {
@@ -222,7 +229,7 @@ func (c *console) login(ctx context.Context) error {
 		anything = anything || text != ""
 		switch {
 		case text == "" && !ourFrame.MatchString(before):
-			if !anything && time.Since(begun) > muteLimit {
+			if !anything && time.Since(begun) > c.entry.mute {
 				return c.failure(result.LabFailed, fmt.Sprintf("is the board on, is it the right port, are RX and TX crossed, is its speed %d baud? By hand: %s", c.place.Baud, c.place.typed()),
 					"nothing arrives from machine %s", c.place.Name)
 			}

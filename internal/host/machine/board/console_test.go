@@ -1,6 +1,7 @@
 package board_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/md5"
 	"errors"
@@ -25,6 +26,7 @@ import (
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/wait"
+	"whichfs/internal/wire/link"
 )
 
 // Tests of consoles mostly wait, so they run side by side where they share nothing.
@@ -58,11 +60,17 @@ func TestConsoleContract(t *testing.T) {
 
 // The agent is sent once, and kept for the next session. The port is as it was.
 func TestConsole(t *testing.T) {
+	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Login: true, Password: "let me in"})
-	t.Setenv("WHICHFS_SERIAL_PASSWORD", "let me in")
 	before := c.Settings()
 	var told []string
-	m := at(t, c, board.Options{Progress: func(text string) { told = append(told, text) }})
+	password, storage := filepath.Join(t.TempDir(), "password"), t.TempDir()
+	must.Do(t, os.WriteFile(password, []byte("let me in\n"), 0o600))
+	lasting, file := filepath.Join(storage, "whichfs-agent"), filepath.Join(t.TempDir(), "board.toml")
+	must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "connect = %q\n[login]\npassword_file = %q\n[agent]\npath = %q\n", c.Name, password, lasting), 0o644))
+	o := board.Options{Agent: labtest.Agent(t, runtime.GOARCH), Progress: func(text string) { told = append(told, text) }}
+	m, err := board.New(file, o)
+	must.Do(t, err)
 	s := carriedBy(t, c, m)
 	said := map[string]string{}
 	for _, one := range s.Facts().Conditions {
@@ -88,17 +96,37 @@ func TestConsole(t *testing.T) {
 	if all := strings.Join(told, "\n"); strings.Contains(all, "sending the agent") {
 		t.Error(all)
 	}
+	// A board that has lost its memory has the agent in the file all the same, unless that was torn.
+	content, err := os.ReadFile(lasting)
+	must.Do(t, err)
+	for _, torn := range []bool{false, true} {
+		c.Forget()
+		if torn {
+			must.Do(t, os.Truncate(lasting, int64(len(content)/2)))
+		}
+		told = nil
+		_, err = m.List(t.Context())
+		must.Do(t, err)
+		if all := strings.Join(told, "\n"); strings.Contains(all, "sending the agent") != torn {
+			t.Error(all)
+		}
+		if again, err := os.ReadFile(lasting); err != nil || !bytes.Equal(again, content) {
+			t.Errorf("%d bytes are kept, %v", len(again), err)
+		}
+	}
+	c.Forget()
+	must.Do(t, os.RemoveAll(storage))
+	told = nil
+	_, err = m.List(t.Context())
+	wants(t, err, result.Refused, "cannot keep the agent as "+lasting, "section agent")
+	if all := strings.Join(told, "\n"); strings.Contains(all, "sending the agent") {
+		t.Error(all)
+	}
 	nothingLeft(t, c)
 	// The login was ended, so that the next one is asked again.
-	t.Setenv("WHICHFS_SERIAL_PASSWORD", "wrong")
-	wants(t, start(t, c, m), result.Refused, "refuses the login of root", "WHICHFS_SERIAL_PASSWORD")
-	must.Do(t, os.Unsetenv("WHICHFS_SERIAL_PASSWORD"))
-	wants(t, start(t, c, m), result.Refused, "asks for the password of root", "WHICHFS_SERIAL_PASSWORD_FILE")
-	file := filepath.Join(t.TempDir(), "password")
-	must.Do(t, os.WriteFile(file, []byte("let me in\n"), 0o600))
-	t.Setenv("WHICHFS_SERIAL_PASSWORD_FILE", file)
-	_, err = m.List(t.Context())
-	must.Do(t, err)
+	must.Do(t, os.WriteFile(password, []byte("wrong\n"), 0o600))
+	wants(t, start(t, c, m), result.Refused, "refuses the login of root", password)
+	wants(t, start(t, c, at(t, c, installed(t))), result.Refused, "asks for the password of root", "WHICHFS_SERIAL_PASSWORD_FILE")
 }
 
 // Consoles that a user may find: other shells, and boards with little.
@@ -169,6 +197,7 @@ func noise(n int) []byte {
 
 // What cannot be a board is refused with what helps.
 func TestNoConsole(t *testing.T) {
+	t.Parallel()
 	needs.Devices(t)
 	file := filepath.Join(t.TempDir(), "file")
 	must.Do(t, os.WriteFile(file, nil, 0o600))
@@ -187,7 +216,6 @@ func TestNoConsole(t *testing.T) {
 	must.Do(t, unix.Flock(int(other.Fd()), unix.LOCK_EX))
 	wants(t, start(t, c, at(t, c, board.Options{})), result.Refused, "another program has "+c.Device, "fuser")
 	must.Do(t, other.Close())
-	defer board.Impatient(6 * time.Second)()
 	for name, one := range map[string]struct {
 		shell   string
 		outcome result.Outcome
@@ -199,11 +227,14 @@ func TestNoConsole(t *testing.T) {
 		"other baud": {`stty -echo; while read -r x; do printf '\370\200\377\340\200\371'; done`, result.Refused, []string{"is not text", "not 115200 baud", "@BAUD"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Shell: []string{"bash", "-c", one.shell}})
+			m := at(t, c, board.Options{})
+			m.Impatient(6 * time.Second)
 			if name == "other baud" || name == "no shell" {
-				defer board.Impatient(12 * time.Second)()
+				m.Impatient(12 * time.Second)
 			}
-			wants(t, start(t, c, at(t, c, board.Options{})), one.outcome, one.words...)
+			wants(t, start(t, c, m), one.outcome, one.words...)
 		})
 	}
 }
@@ -234,26 +265,6 @@ func TestUnfitConsole(t *testing.T) {
 		wants(t, start(t, c, at(t, c, board.Options{Installed: other})), result.Refused, "is not the agent of this whichfs", "leave --agent-path out")
 		wants(t, start(t, c, at(t, c, board.Options{Installed: "/no/such/agent"})), result.Refused, "there is no agent /no/such/agent")
 	})
-}
-
-// A line that tears, flips and drops carries a trial all the same, and the kernel's messages are the
-// session's console.
-func TestNoisyConsole(t *testing.T) {
-	t.Parallel()
-	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Baud: 115200, Kernel: 10 * time.Millisecond, Damage: 0.01})
-	s := begin(t, at(t, c, installed(t)))
-	c.Disturb(true)
-	d, err := s.Trial(t.Context(), trial, machine.Events{})
-	if err != nil || d.Outcome != result.Done {
-		t.Fatalf("%+v %v", d, machinetest.Explain(err))
-	}
-	console := strings.Join(s.(machine.Consoler).Console(), "\n")
-	if !strings.Contains(console, "mmc0: tuned") {
-		t.Error(console)
-	}
-	c.Disturb(false)
-	must.Do(t, s.Close())
-	nothingLeft(t, c)
 }
 
 // during starts a long trial and does something in its midst. It returns the trial's error.
@@ -290,6 +301,7 @@ func TestConsoleRestarts(t *testing.T) {
 // A board's file says what is typed into a boot loader, how a login is asked for, and where the password
 // is.
 func TestConsoleEntry(t *testing.T) {
+	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Shell: []string{"bash", "-c",
 		`printf 'MX> '; while read -r x; do [ "$x" = "run it" ] && break; printf 'MX> '; done
 		while printf 'Kennung? '; do read -r u; printf 'Passwort: '; stty -echo; read -r p; stty echo; echo; [ "$u $p" = "pi geheim" ] && exec busybox sh -i; echo Nein.; done`}})
@@ -297,7 +309,8 @@ func TestConsoleEntry(t *testing.T) {
 	named := fmt.Sprintf("connect = %q\n[boot_loader]\nprompt = \"MX>\"\nboot = [\"setup\", \"run it\"]\n[login]\nuser = \"pi\"\nprompt = \"Kennung? \"\n", c.Name)
 	try := func(password string) error {
 		t.Helper()
-		must.Do(t, os.WriteFile(file, []byte(named+password), 0o644))
+		must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(file), "password"), []byte(password+"\n"), 0o600))
+		must.Do(t, os.WriteFile(file, []byte(named+`password_file = "password"`), 0o644))
 		o := installed(t)
 		o.Agent = o.Installed
 		m, err := board.New(file, o)
@@ -305,11 +318,8 @@ func TestConsoleEntry(t *testing.T) {
 		_, err = m.List(t.Context())
 		return err
 	}
-	wants(t, try(`password_variable = "PI_PASSWORD"`), result.Refused, "board.toml names the variable PI_PASSWORD for the password, which is not set", "read -rs PI_PASSWORD")
-	t.Setenv("PI_PASSWORD", "falsch")
-	wants(t, try(`password_variable = "PI_PASSWORD"`), result.Refused, "refuses the login of pi", "the variable PI_PASSWORD")
-	must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(file), "password"), []byte("geheim\n"), 0o600))
-	if err := try(`password_file = "password"`); err != nil {
+	wants(t, try("falsch"), result.Refused, "refuses the login of pi", "password")
+	if err := try("geheim"); err != nil {
 		t.Error(machinetest.Explain(err))
 	}
 	nothingLeft(t, c)
@@ -317,11 +327,12 @@ func TestConsoleEntry(t *testing.T) {
 
 // Nothing is typed on a board that starts before its shell waits, or its boot loader would stop.
 func TestConsoleOfBootLoader(t *testing.T) {
-	defer board.Unhurried(wait.Patience)()
+	t.Parallel()
 	once := filepath.Join(t.TempDir(), "once")
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Shell: []string{"bash", "-c",
 		`if [ -e "$1" ]; then stty -echo; echo; echo loader 1.0; if read -r -n 1 -t 2.5 x; then while echo stopped; do read -r x; done; fi; stty echo; fi; touch "$1"; exec busybox sh -i`, "bash", once}})
 	m := at(t, c, installed(t))
+	m.Unhurried(wait.Patience)
 	s := begin(t, m)
 	wants(t, during(t, s, c.Restart), result.LabFailed, "the board has restarted")
 	_ = s.Close()
@@ -373,12 +384,44 @@ func TestConsoleOfKilledHost(t *testing.T) {
 	must.Do(t, play.Process.Kill())
 	_ = play.Wait()
 	c.Release()
-	// The next one waits until the agent has noticed.
-	var told []string
-	o.Progress = func(text string) { told = append(told, text) }
-	_, err = at(t, c, o).List(t.Context())
-	if all := strings.Join(told, "\n"); err != nil || !strings.Contains(all, "an earlier session still has the console") {
-		t.Errorf("%v: %s", err, all)
+	// The next one waits until the agent has noticed, unless it has by now.
+	if _, err = at(t, c, o).List(t.Context()); err != nil {
+		t.Error(machinetest.Explain(err))
+	}
+	nothingLeft(t, c)
+}
+
+// writes has the first of what is written.
+type writes chan string
+
+func (w writes) Write(p []byte) (int, error) {
+	select {
+	case w <- string(p):
+	default:
+	}
+	return len(p), nil
+}
+
+// A console on which the agent of an earlier session still speaks is waited for.
+func TestConsoleHeld(t *testing.T) {
+	t.Parallel()
+	frames := make(writes, 1)
+	other := link.New(frames, link.Options{Key: "another session's"})
+	frame := <-frames // an agent's sign of life
+	_ = other.Close(0)
+	free := filepath.Join(t.TempDir(), "free")
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Shell: []string{"bash", "-c",
+		`stty -echo; until [ -e "$2" ]; do echo "$1"; read -r -t 2 x; done; stty echo; exec busybox sh -i`, "bash", frame, free}})
+	o := installed(t)
+	told := 0
+	o.Progress = func(text string) {
+		if strings.HasPrefix(text, "the agent of an earlier session still has the console of "+c.Name) {
+			told++
+			must.Do(t, os.WriteFile(free, nil, 0o600))
+		}
+	}
+	if _, err := at(t, c, o).List(t.Context()); err != nil || told != 1 {
+		t.Errorf("told %d times: %v", told, err)
 	}
 	nothingLeft(t, c)
 }

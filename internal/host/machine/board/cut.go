@@ -29,7 +29,7 @@ func (s *session) Cut(ctx context.Context, order machine.Cut, events machine.Eve
 	c.spec.Data, c.spec.Trees = nil, nil
 	done, err := powercut.Run(ctx, order, under, func(uint64) (powercut.Storage, error) { return &powerless{cutter: c}, nil }, events)
 	if c.stale && ctx.Err() == nil {
-		if back := s.replace(ctx, s.spec); err == nil && back != nil {
+		if back := s.replace(ctx, s.spec, s.machine.begin); err == nil && back != nil {
 			err = back
 		}
 	}
@@ -42,6 +42,7 @@ type cutter struct {
 	spec    machine.Spec
 	turn    chan struct{}
 	stale   bool // the session is dead, or lacks what the one before had
+	dead    bool // and the board may be on
 }
 
 // powerless is the storage of one cut.
@@ -72,6 +73,11 @@ func (p *powerless) Write(ctx context.Context, t wire.Trial, after time.Duration
 		return wire.Done{}, machine.Canceled(ctx)
 	}
 	s := p.session
+	if p.dead { // an earlier cut was spoiled
+		if err := p.revive(ctx, s.machine.begin); err != nil {
+			return wire.Done{}, err
+		}
+	}
 	var (
 		once    sync.Once
 		over    sync.WaitGroup
@@ -91,8 +97,9 @@ func (p *powerless) Write(ctx context.Context, t wire.Trial, after time.Duration
 				}
 				p.from, p.off = time.Since(first), true
 				if failure = s.machine.power.turn(ctx, "off"); failure == nil {
-					p.to, cut, p.stale = time.Since(first), true, true
+					p.to, cut = time.Since(first), true
 				}
+				p.stale, p.dead = true, true
 				s.abandon() // what is still to come has no sender
 			})
 		})
@@ -100,8 +107,10 @@ func (p *powerless) Write(ctx context.Context, t wire.Trial, after time.Duration
 	close(quit)
 	over.Wait()
 	if failure != nil {
-		p.stale = true
 		return wire.Done{}, failure
+	}
+	if err != nil && !cut {
+		p.stale, p.dead = true, true // of a session that has failed nothing more can be asked
 	}
 	return powercut.Ended(ctx, cut, done, err)
 }
@@ -115,15 +124,27 @@ func (p *powerless) Verify(ctx context.Context, t wire.Trial, events machine.Eve
 	if err := p.restore(ctx); err != nil {
 		return wire.Done{}, err
 	}
-	if err := s.replace(ctx, p.spec); err != nil {
+	err := p.revive(ctx, s.machine.untilUp)
+	if err != nil && ctx.Err() == nil { // nothing has mounted what the cut has left
+		err = p.revive(ctx, s.machine.restart)
+	}
+	if err != nil {
 		return wire.Done{}, err
 	}
-	p.stale = len(s.spec.Data) > 0
 	if events.Figures != nil {
 		text := fmt.Sprintf("the program that switched the power off began %.3f s and ended %.3f s after the first promise arrived", p.from.Seconds(), p.to.Seconds())
 		events.Figures(wire.Figures{Phase: "verify", Notes: []result.Note{{Phase: "verify", Level: result.Warning, Text: text}}})
 	}
 	return s.Client.Trial(ctx, t, events)
+}
+
+// revive begins a session in place of one that is dead.
+func (c *cutter) revive(ctx context.Context, begin beginning) error {
+	if err := c.session.replace(ctx, c.spec, begin); err != nil {
+		return err
+	}
+	c.dead, c.stale = false, len(c.session.spec.Data) > 0
+	return nil
 }
 
 // restore switches the power on.
@@ -149,10 +170,10 @@ func (s *session) abandon() {
 var errPowerless = errors.New("the board's power was switched off")
 
 // replace begins another session in place of one whose board has been off.
-func (s *session) replace(ctx context.Context, spec machine.Spec) error {
+func (s *session) replace(ctx context.Context, spec machine.Spec, begin beginning) error {
 	_ = s.Client.Close() // its errors follow from the loss of power
 	s.machine.forget()
-	next, err := s.machine.start(ctx, spec, s.machine.untilUp)
+	next, err := s.machine.start(ctx, spec, begin)
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,9 @@ import (
 	"whichfs/internal/host/machine"
 )
 
-// Impatient is for tests of consoles that never answer as they should: it shortens the waits until the
-// test has ended, and is restored by what it returns.
-func Impatient(limit time.Duration) (restore func()) {
-	console, mute := consoleLimit, muteLimit
-	consoleLimit, muteLimit = limit, limit/2
-	return func() { consoleLimit, muteLimit = console, mute }
+// Impatient shortens the waits for a console that never answers as it should.
+func (m *Machine) Impatient(limit time.Duration) {
+	m.entry.console, m.entry.mute = limit, limit/2
 }
 
 // Acquire is what the first session of a board begins with that somebody lends.
@@ -22,12 +19,8 @@ func (m *Machine) Acquire(ctx context.Context) error { return m.acquire(ctx) }
 // Off switches the board off.
 func (m *Machine) Off(ctx context.Context) error { return m.off(ctx) }
 
-// Unhurried waits long before something is typed on a console that starts, and is restored by what it returns.
-func Unhurried(pause time.Duration) (restore func()) {
-	had := startHush
-	startHush = pause
-	return func() { startHush = had }
-}
+// Unhurried waits long before something is typed on a console that starts.
+func (m *Machine) Unhurried(pause time.Duration) { m.entry.start = pause }
 
 // Send sends bytes as the agent is sent, and returns what the board has of them, as one line, and what the
 // user was told.
@@ -36,7 +29,7 @@ func Send(ctx context.Context, name string, content []byte) (digest string, told
 	if err != nil {
 		return "", nil, err
 	}
-	s := newSerial(place, Options{Progress: func(text string) { told = append(told, text) }}, &machine.Lines{}, &entry{})
+	s := newSerial(place, Options{Progress: func(text string) { told = append(told, text) }}, &machine.Lines{}, &entry{patience: usualPatience})
 	p, err := openPort(ctx, place)
 	if err != nil {
 		return "", nil, err

@@ -440,6 +440,7 @@ func TestKilled(t *testing.T) {
 }
 
 func TestCancelledConnect(t *testing.T) {
+	t.Parallel()
 	b := boardtest.Start(t, boardtest.Options{Tools: map[string]string{"uname": "#!/bin/sh\nexec sleep 1000\n"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	m := on(t, b, func(string) { cancel() })

@@ -33,6 +33,8 @@ type File struct {
 	Storage, Identity string
 	// Notes are for the report.
 	Notes string
+	// Agent is where the board keeps the agent, on storage that survives the loss of power; "": in memory.
+	Agent string
 	// Login is to a serial console, and Loader the boot loader on it.
 	Login  Login
 	Loader Loader
@@ -78,7 +80,10 @@ type written struct {
 	Storage  string   `toml:"storage"`
 	Identity string   `toml:"identity"`
 	Notes    string   `toml:"notes"`
-	Login    struct {
+	Agent    struct {
+		Path string `toml:"path"`
+	} `toml:"agent"`
+	Login struct {
 		User     string `toml:"user"`
 		Variable string `toml:"password_variable"`
 		Path     string `toml:"password_file"`
@@ -133,7 +138,7 @@ func parseFile(path string, content []byte) (File, error) {
 		}
 		return time.Duration(*given * float64(time.Second))
 	}
-	f := File{Connect: w.Connect, Storage: w.Storage, Identity: w.Identity, Notes: w.Notes,
+	f := File{Connect: w.Connect, Storage: w.Storage, Identity: w.Identity, Notes: w.Notes, Agent: w.Agent.Path,
 		Off: seconds("off_seconds", w.Off, usualOff), Start: seconds("start_seconds", w.Start, usualStart)}
 	if len(w.Power) > 0 {
 		f.Power = &Power{Command: w.Power, Off: f.Off, Start: f.Start}
@@ -169,6 +174,10 @@ func parseFile(path string, content []byte) (File, error) {
 		key, mistake = "storage", fmt.Sprintf("must be a device of the board, like /dev/mmcblk1 or mtd:/dev/mtd3, not %q", w.Storage)
 	case w.Identity != "" && w.Storage == "":
 		key, mistake = "identity", "is that of storage, which is missing"
+	case f.Agent != "" && (!plain.MatchString(f.Agent) || strings.HasSuffix(f.Agent, "/")):
+		key, mistake = "agent.path", fmt.Sprintf("must be a file of the board, named from its root by letters, digits and _ . -, like /var/lib/whichfs-agent, not %q", f.Agent)
+	case f.Agent != "" && !place.serial() && place.Lent == "":
+		key, mistake = "agent.path", "is for a serial console; over ssh the agent is sent in seconds"
 	case l.Variable != "" && l.Path != "":
 		key, mistake = "login.password_file", "and password_variable: only one can have the password"
 	case w.Login != written{}.Login && !place.serial() && place.Lent == "":

@@ -115,12 +115,19 @@ func (s *serial) bringAgent(ctx context.Context) error {
 	if _, err := c.do(ctx, "v", "making a directory", fmt.Sprintf("umask 077; k=%s; mkdir %s && d=%s", in(parent, "whichfs-agent-"+s.sum[:16]), dir, dir), answerLimit); err != nil {
 		return err
 	}
-	had, err := c.do(ctx, "", "looking for the agent", `if [ -f "$k/agent" ] && cp "$k/agent" "$d/agent"; then rm -rf "$k"; echo had; fi`, 4*answerLimit)
+	kept := ""
+	if at := s.entry.agent; at != "" {
+		kept = fmt.Sprintf(`elif [ -f %[1]s ] && cp %[1]s "$d/agent"; then echo had; `, at)
+	}
+	had, err := c.do(ctx, "", "looking for the agent", `if [ -f "$k/agent" ] && cp "$k/agent" "$d/agent"; then rm -rf "$k"; echo had; `+kept+`fi`, 12*answerLimit)
 	if err != nil {
 		return err
 	}
 	if had.text == "had" && s.intact(ctx) == nil {
 		return nil
+	}
+	if err := s.keeps(ctx, `: >%s~`); err != nil { // before it is sent for minutes
+		return err
 	}
 	s.o.Progress(fmt.Sprintf("sending the agent for %s (%.1f MB packed) to %s: about %s", arch, float64(len(packed.content))/1e6, s.place.Name, lasting(len(packed.content), s.place.Baud)))
 	if err := s.sendPacked(ctx, packed.content); err != nil {
@@ -129,7 +136,24 @@ func (s *serial) bringAgent(ctx context.Context) error {
 	if _, err := c.do(ctx, "", "unpacking the agent", packed.unpack+` <"$d/p" >"$d/agent" && rm -f "$d/p" "$d/b"`, 24*answerLimit); err != nil {
 		return err
 	}
-	return s.intact(ctx)
+	if err := s.intact(ctx); err != nil {
+		return err
+	}
+	// The file is whole before it has the name under which it is found.
+	return s.keeps(ctx, `cp "$d/agent" %[1]s~ && sync && mv %[1]s~ %[1]s && sync`)
+}
+
+// keeps carries out a command on the file in which the board keeps the agent, if it does.
+func (s *serial) keeps(ctx context.Context, command string) error {
+	at := s.entry.agent
+	if at == "" {
+		return nil
+	}
+	got, err := s.console.ask(ctx, "", fmt.Sprintf(command, at), 24*answerLimit, nil)
+	if err == nil && got.status != 0 {
+		return result.Refuse("name another file as path in the section agent of the board's file, or leave the section out", "machine %s cannot keep the agent as %s: %s", s.place.Name, at, got.text)
+	}
+	return err
 }
 
 // intact checks the agent in the directory, and makes it a program.
@@ -464,6 +488,11 @@ func (s *serial) close() error {
 		return nil
 	}
 	s.console = nil
+	if s.link != nil && s.link.Err() == nil {
+		if n := s.link.Counts(); n.Damaged > 0 {
+			s.o.Progress(fmt.Sprintf("the line to %s: %d frames were sent, %d of them again; %d arrived, and %d were damaged", s.place.Name, n.Sent, n.Again, n.Arrived, n.Damaged))
+		}
+	}
 	var err error
 	back := false // the shell has the console
 	switch {

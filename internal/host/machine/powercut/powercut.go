@@ -35,6 +35,10 @@ const (
 	// slow but not a failure.
 	patience = 180
 
+	// tries is how often a cut is begun that fails for other reasons than the filesystem's, and missed how
+	// many in a row may fail so: then the machine does.
+	tries, missed = 3, 2
+
 	phaseAttach = "attach-cut"
 	phaseMount  = "mount-cut"
 	phaseVerify = "verify"
@@ -79,7 +83,7 @@ func Run(ctx context.Context, order machine.Cut, under media.Storage, fresh func
 	if err != nil {
 		return wire.Done{}, err
 	}
-	done, err := c.all(ctx, had, t.add)
+	done, err := c.all(ctx, had, &t)
 	if err = errors.Join(err, had.close(err == nil)); err != nil {
 		return done, err
 	}
@@ -121,9 +125,10 @@ func (c cuts) possible() wire.Done {
 // guests are those of cuts that may run at the same time, one per processor of the host.
 var guests = make(chan struct{}, max(1, runtime.NumCPU()))
 
-// all performs the cuts, as many at a time as there are processors, and adds them in order. The
-// first failure ends the others. Those that an interrupted order has made are not made again.
-func (c cuts) all(ctx context.Context, had *journal, add func(oneCut)) (wire.Done, error) {
+// all performs the cuts, as many at a time as there are processors, and adds them in order. A cut that the machine
+// has spoiled is missing; several in a row end the others, as does a filesystem that fails before a cut. Those that
+// an interrupted order has made are not made again.
+func (c cuts) all(ctx context.Context, had *journal, t *tally) (wire.Done, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	type answer struct {
 		one  oneCut
@@ -150,21 +155,56 @@ func (c cuts) all(ctx context.Context, had *journal, add func(oneCut)) (wire.Don
 				return
 			}
 			defer func() { <-guests }()
-			one, done, err := c.cut(ctx, i)
+			one, done, err := c.tried(ctx, i)
 			if err == nil && done.Outcome == result.Done {
 				err = had.add(one)
 			}
 			answers[i] <- answer{one, done, err}
 		}()
 	}
+	lost := 0 // in a row
 	for i := range answers {
 		a := <-answers[i]
+		if lost++; len(a.one.Failed) < tries {
+			lost = 0
+		} else if left := len(answers) - i - 1; lost < missed && t.done+left > 0 {
+			t.miss(a.one)
+			continue
+		}
 		if a.err != nil || a.done.Outcome != result.Done {
 			return a.done, a.err
 		}
-		add(a.one)
+		t.add(a.one)
 	}
 	return wire.Done{Outcome: result.Done}, nil
+}
+
+// spoiled reports whether a cut has failed for other reasons than the filesystem's, or those of the order.
+func spoiled(done wire.Done, err error) bool {
+	if err == nil {
+		return done.Outcome == result.LabFailed
+	}
+	f := result.FailureOf(err)
+	return f == nil || f.Outcome != result.Unsupported
+}
+
+// tried performs one cut, and begins it anew where it was spoiled.
+func (c cuts) tried(ctx context.Context, number int) (oneCut, wire.Done, error) {
+	var failed []string
+	for {
+		one, done, err := c.cut(ctx, number)
+		bad := spoiled(done, err) && ctx.Err() == nil
+		if bad {
+			why := done.Reason
+			if err != nil {
+				why = err.Error()
+			}
+			failed = append(failed, why)
+		}
+		if one.Failed = failed; !bad || len(failed) == tries {
+			return one, done, err
+		}
+	}
 }
 
 // space is the total size of the files, in bytes: small enough for a chip of 8 MiB with UBI on it.
@@ -224,7 +264,8 @@ type oneCut struct {
 	Reason  string             // why it could not be mounted
 	Figures map[string]float64 // of the verification: phase and metric
 	Notes   []result.Note
-	Kept    string // where the contents are kept, or why not
+	Kept    string   // where the contents are kept, or why not
+	Failed  []string // why it was begun anew
 }
 
 // cut performs one cut. Its random draws depend only on the seed and its number.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,11 +84,11 @@ var card = media.Storage{Kind: media.KindSim, Size: 1 << 30}
 // An order that was interrupted goes on where it stopped, and its figures are those of one that was not.
 func TestResumedCuts(t *testing.T) {
 	order := machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 5, Seed: 7, Keep: filepath.Join(t.TempDir(), "round-1")}
-	run := func(order machine.Cut, fails int) (made int, figures string, err error) { // the answer number fails is an error
+	run := func(order machine.Cut, fails int) (made int, figures string, err error) { // from the answer number fails on
 		t.Helper()
 		var n atomic.Int32
 		l := &lab{write: done(result.Done, ""), verify: func() (wire.Done, error) {
-			if int(n.Add(1)) == fails {
+			if fails > 0 && int(n.Add(1)) >= fails {
 				return wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "it died"}
 			}
 			return wire.Done{Outcome: result.SubjectFailed, Phase: "p", Reason: "invalid argument"}, nil
@@ -168,6 +169,61 @@ func TestRun(t *testing.T) {
 				t.Errorf("%d are open", l.open)
 			}
 		})
+	}
+}
+
+// A cut that fails for other reasons than the filesystem's is begun anew and, if that does not help, missing. Where
+// one after the other does, the order ends.
+func TestSpoiledCuts(t *testing.T) {
+	const cuts = 6
+	for name, c := range map[string]struct {
+		fails map[int]int // how often a cut fails, by its number
+		want  float64     // cuts that were made; 0: an error
+		says  []string
+	}{
+		"once":       {map[int]int{2: 1, 5: 2}, cuts, []string{"cut 2 was made anew, since it failed for other reasons than the filesystem's: it died", "cut 5 was made anew"}},
+		"missing":    {map[int]int{1: tries, 4: tries, 6: tries}, cuts - 3, []string{"cut 1 is missing", "cut 4 is missing: it failed 3 times for other reasons than the filesystem's, most recently: it died", "cut 6 is missing"}},
+		"one by one": {map[int]int{3: tries, 4: tries}, 0, []string{"it died"}},
+		"all":        {map[int]int{1: tries, 2: tries, 3: tries, 4: tries, 5: tries, 6: tries}, 0, []string{"it died"}},
+	} {
+		order := machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: cuts, Seed: 7}
+		// The seed of its guests says which cut it is.
+		var mu sync.Mutex
+		left := map[uint64]int{}
+		for number, fails := range c.fails {
+			left[rand.New(rand.NewPCG(order.Seed, uint64(number-1))).Uint64()>>11] = fails
+		}
+		l := &lab{write: done(result.Done, ""), verify: done(result.Done, "")}
+		fresh := func(seed uint64) (Storage, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if left[seed]--; left[seed] >= 0 {
+				return nil, &result.Failure{Outcome: result.LabFailed, Reason: "it died"}
+			}
+			return l.fresh(seed)
+		}
+		made, said := 0.0, ""
+		_, err := Run(t.Context(), order, card, fresh, machine.Events{Figures: func(f wire.Figures) {
+			for _, m := range f.Measurements {
+				if m.Metric == result.CutsDone {
+					made = m.Value
+				}
+			}
+			for _, n := range f.Notes {
+				said += n.Text + "\n"
+			}
+		}})
+		if err != nil {
+			said = err.Error()
+		}
+		if made != c.want || (err != nil) != (c.want == 0) {
+			t.Errorf("%s: %v cuts, %v", name, made, err)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: %q does not say %q", name, said, want)
+			}
+		}
 	}
 }
 

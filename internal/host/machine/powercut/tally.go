@@ -54,6 +54,9 @@ func (t *tally) add(o oneCut) {
 		t.files, t.said = map[string]float64{}, map[string]int{}
 	}
 	t.done++
+	for _, why := range o.Failed {
+		t.note(result.Warning, "cut %d was made anew, since it failed for other reasons than the filesystem's: %s", o.Number, why)
+	}
 	t.ops += o.Safe
 	if o.Mounted {
 		t.mounted++
@@ -84,6 +87,11 @@ func (t *tally) add(o oneCut) {
 	if t.lost <= noted {
 		t.note(result.Warning, "%s", o.tell())
 	}
+}
+
+// miss notes a cut that could not be made.
+func (t *tally) miss(o oneCut) {
+	t.note(result.Warning, "cut %d is missing: it failed %d times for other reasons than the filesystem's, most recently: %s", o.Number, len(o.Failed), o.Failed[len(o.Failed)-1])
 }
 
 // filesAfter are the figures of files that are added up.
