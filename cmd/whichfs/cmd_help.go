@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -18,7 +19,7 @@ type helpCmd struct {
 	Topic []string `complete:"topic" arg:"" optional:"" help:"A document or a command; without one: the list of the documents."`
 }
 
-// topics are the names of the documents.
+// topics are the names of the documents. Those in folders are found through the links of these.
 func topics() []string {
 	names, err := fs.Glob(docs.Files, "*.md")
 	if err != nil {
@@ -43,10 +44,12 @@ func (c *helpCmd) Run(a *shell, k *kong.Context) error {
 		return listTopics(a)
 	}
 	if len(c.Topic) == 1 {
-		if text, err := topic(strings.TrimSuffix(c.Topic[0], ".md")); err == nil {
+		name := strings.TrimSuffix(c.Topic[0], ".md")
+		if text, err := topic(name); err == nil {
 			return prose.Markdown(a.stdout, text, a.width(), func(file, _ string) string {
-				if name, ok := strings.CutSuffix(file, ".md"); ok && slices.Contains(topics(), name) {
-					return "whichfs help " + name
+				other, ok := strings.CutSuffix(path.Join(path.Dir(name), file), ".md")
+				if _, err := topic(other); ok && err == nil {
+					return "whichfs help " + other
 				}
 				return ""
 			})

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"whichfs/docs"
 	"whichfs/internal/testing/needs"
 )
 
@@ -65,7 +67,11 @@ func overstruck(s string) string {
 
 // Every document can be shown without markup.
 func TestDocumentsInTerminal(t *testing.T) {
-	for _, name := range topics() {
+	findings, err := fs.Glob(docs.Files, "findings/*.md")
+	if err != nil || len(findings) == 0 {
+		t.Fatalf("%d findings, %v", len(findings), err)
+	}
+	for _, name := range append(topics(), findings...) {
 		var out, errs bytes.Buffer
 		if status := run([]string{"help", name}, nil, &out, &errs); status != exitOK {
 			t.Fatalf("%s: status %d: %s", name, status, errs.String())

@@ -26,12 +26,17 @@ func documents(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	findings, err := filepath.Glob("../../docs/findings/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, findings...)
 	for _, path := range append(files, "../../README.md", "../../CONTRIBUTING.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts[filepath.Base(path)] = string(text)
+		texts[strings.TrimPrefix(strings.TrimPrefix(path, "../../"), "docs/")] = string(text)
 	}
 	return texts
 }
@@ -167,11 +172,14 @@ var link = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
 func TestLinksInDocuments(t *testing.T) {
 	texts := documents(t)
 	for name, text := range texts {
-		dir := "../../docs"
+		dir, index := filepath.Join("../../docs", filepath.Dir(name)), "index.md"
+		if strings.HasPrefix(name, "findings/") {
+			index = "findings.md"
+		}
 		if name == "README.md" || name == "CONTRIBUTING.md" {
 			dir = "../.."
-		} else if name != "index.md" && !strings.Contains(texts["index.md"], "("+name+")") {
-			t.Errorf("docs/index.md does not name %s", name)
+		} else if name != index && !strings.Contains(texts[index], "("+name+")") {
+			t.Errorf("docs/%s does not name %s", index, name)
 		}
 		for _, to := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(to[1], "://") {

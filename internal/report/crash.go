@@ -312,7 +312,7 @@ func crashRows(c CrashCandidate) []finding.Tally {
 // Titles of the kinds of findings, and their descriptions.
 const (
 	brokenTitle   = "Promises broken"
-	brokenAbout   = "Each is the smallest state that shows it. Its file reproduces it on any machine."
+	brokenAbout   = "Each is the smallest state that shows it. Its file reproduces it on any machine; whichfs help findings has what is known of their causes."
 	mendedTitle   = "What needed repair"
 	mendedAbout   = "All promised data is there in the end, but only after complaints or repair. That breaks no promise."
 	carelessTitle = "What careless programs lose"

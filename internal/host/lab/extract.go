@@ -38,7 +38,7 @@ func Extract(r io.Reader, dir string, drop func(name string) bool, aside string)
 			return fmt.Errorf("archive: %w", err)
 		}
 		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
-		if strings.HasPrefix(name, "boot/vmlinuz-") && h.Typeflag == tar.TypeReg {
+		if bootable(name) && h.Typeflag == tar.TypeReg {
 			if err := writeFile(aside, archive); err != nil {
 				return err
 			}
@@ -51,6 +51,12 @@ func Extract(r io.Reader, dir string, drop func(name string) bool, aside string)
 			return fmt.Errorf("archive: %s: %w", name, err)
 		}
 	}
+}
+
+// bootable reports whether a path of a package is the kernel: below /boot, or beside its modules since Linux 7.3.
+func bootable(name string) bool {
+	beside, _ := path.Match("usr/lib/modules/*/vmlinuz", name)
+	return beside || strings.HasPrefix(name, "boot/vmlinuz-")
 }
 
 func place(root *os.Root, name string, h *tar.Header, content io.Reader) error {

@@ -38,6 +38,8 @@ type Offer struct {
 	Own bool `json:"own"`
 	// Arch is GOARCH; empty in the files of older versions: amd64.
 	Arch string `json:"arch,omitempty"`
+	// Split: the package is empty and depends on those of its parts, as since Linux 7.3.
+	Split bool `json:"split,omitempty"`
 	// Made is set if the kernel was built from a user's source, and Package is empty then.
 	Made *Made `json:"made,omitempty"`
 }

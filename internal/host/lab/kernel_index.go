@@ -15,9 +15,12 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// Backports is where further kernels come from: the suite with newer kernels
-// for the lab's own.
-const Backports = Suite + "-backports"
+// Where further kernels come from. Backports for the lab's own suite end with the series of the next one,
+// and those for the next one go on with newer series.
+const (
+	Backports      = Suite + "-backports"
+	NewerBackports = "trixie-backports"
+)
 
 // apt is a separate package manager below a directory: it shares the host's
 // mirrors, keys and proxies, and nothing else. apt's checksums and signatures
@@ -42,9 +45,10 @@ func newApt(ctx context.Context, of Arch, dir string) (apt, error) {
 	}
 	settings = append(settings, debian.HostOptions(ctx)...)
 	from := debian.HostMirror("/etc", Suite)
+	sources := debian.Source(from, Backports) + "\n" + debian.Source(from, NewerBackports) + "\n"
 	for name, text := range map[string]string{
 		"apt.conf":             strings.Join(settings, "\n") + "\n",
-		"etc/apt/sources.list": debian.Source(from, Backports) + "\n",
+		"etc/apt/sources.list": sources,
 		"status":               "",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -60,7 +64,7 @@ func (a apt) run(ctx context.Context, o command.Options, argv ...string) error {
 	return err
 }
 
-// offered lists the suite's kernels of an architecture, newest first. It
+// offered lists the suites' kernels of an architecture, newest first. It
 // downloads the index.
 func offered(ctx context.Context, of Arch) ([]Offer, error) {
 	dir, unlock, err := kernelsLocked(ctx, func(string) {})
@@ -73,7 +77,7 @@ func offered(ctx context.Context, of Arch) ([]Offer, error) {
 		return nil, err
 	}
 	if err := a.run(ctx, command.Options{}, "apt-get", "update", "--quiet", "-o", "APT::Update::Error-Mode=any"); err != nil {
-		return nil, fmt.Errorf("the package index of %s: %w", Backports, err)
+		return nil, fmt.Errorf("the package index of %s and %s: %w", Backports, NewerBackports, err)
 	}
 	r, w := io.Pipe()
 	go func() {
@@ -82,7 +86,7 @@ func offered(ctx context.Context, of Arch) ([]Offer, error) {
 	list, err := parseOffers(r, of.flavour)
 	_ = r.Close()
 	if err != nil {
-		return nil, fmt.Errorf("the package index of %s: %w", Backports, err)
+		return nil, fmt.Errorf("the package index of %s and %s: %w", Backports, NewerBackports, err)
 	}
 	for i := range list {
 		list[i].Arch = of.GOARCH
@@ -121,11 +125,28 @@ func parseOffers(r io.Reader, flavour string) ([]Offer, error) {
 			}
 		case "Version":
 			o.Version = value
+		case "Depends":
+			o.Split = strings.Contains(value, modulesPackage+o.Release)
 		}
 	}
 	add()
 	slices.SortStableFunc(list, func(a, b Offer) int { return -CompareVersions(a.Release, b.Release) })
 	return list, scan.Err()
+}
+
+// The packages of a kernel that is in parts are named by these and its release.
+const (
+	basePackage    = "linux-base-" // lists of modules
+	binaryPackage  = "linux-binary-"
+	modulesPackage = "linux-modules-"
+)
+
+// packages are those that contain the kernel.
+func (o Offer) packages() []string {
+	if o.Split {
+		return []string{basePackage + o.Release, binaryPackage + o.Release, modulesPackage + o.Release}
+	}
+	return []string{o.Package}
 }
 
 // plainRelease accepts "6.12.95+deb12-amd64".

@@ -38,6 +38,10 @@ Version: 6.12.43-1~bpo12+1
 
 Package: linux-headers-6.13.1-amd64
 Version: 6.13.1-1
+
+Package: linux-image-7.3.4+deb13-amd64
+Version: 7.3.4-1~bpo13+1
+Depends: linux-base, linux-binary-7.3.4+deb13-amd64 (= 7.3.4-1~bpo13+1), linux-modules-7.3.4+deb13-amd64 (= 7.3.4-1~bpo13+1)
 `
 
 // playAptGet records its arguments; update fails if the file "offline" exists,
@@ -59,7 +63,11 @@ func playAptGet(dir string) int {
 		return 1
 	}
 	if os.Args[1] == "download" {
-		_ = os.WriteFile("linux-image.deb", []byte(os.Args[len(os.Args)-1]), 0o644)
+		for _, word := range os.Args[2:] {
+			if name, _, ok := strings.Cut(word, "="); ok {
+				_ = os.WriteFile(name+".deb", nil, 0o644)
+			}
+		}
 	}
 	return 0
 }
@@ -77,6 +85,15 @@ func playDpkgDeb(dir string) int {
 		base + "kernel/fs/ext4/ext4.ko.xz":              xz("ext4 driver"),
 		base + "kernel/drivers/block/virtio_blk.ko":     "virtio_blk",
 		base + "kernel/drivers/net/ethernet/loud.ko.xz": "never unpacked",
+	}
+	const split = "./usr/lib/modules/7.3.4+deb13-amd64/"
+	switch name := filepath.Base(os.Args[len(os.Args)-1]); {
+	case strings.HasPrefix(name, "linux-base-7.3.4"):
+		files = map[string]string{split + "modules.builtin": "kernel/crypto/crc32c_generic.ko\n"}
+	case strings.HasPrefix(name, "linux-binary-7.3.4"):
+		files = map[string]string{split + "vmlinuz": files["./boot/vmlinuz-6.12.43+deb12-amd64"]}
+	case strings.HasPrefix(name, "linux-modules-7.3.4"):
+		files = map[string]string{split + "kernel/fs/ext4/ext4.ko.xz": xz("ext4 of 7.3")}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "broken")); err == nil {
 		files = map[string]string{"./usr/share/doc/copyright": "much"}
@@ -189,6 +206,28 @@ func TestFetchKernel(t *testing.T) {
 	}
 }
 
+// A kernel may be in three packages, and beside its modules.
+func TestSplitKernel(t *testing.T) {
+	dir := stage(t)
+	k, err := FetchKernel(t.Context(), Native(), "7.3", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := aptCalls(t, dir)
+	if !strings.HasSuffix(calls[1], " linux-base-7.3.4+deb13-amd64=7.3.4-1~bpo13+1 linux-binary-7.3.4+deb13-amd64=7.3.4-1~bpo13+1 linux-modules-7.3.4+deb13-amd64=7.3.4-1~bpo13+1") {
+		t.Errorf("calls %q", calls)
+	}
+	if text, err := os.ReadFile(k.File); !strings.HasPrefix(string(text), "\x7fELF") {
+		t.Errorf("kernel %.10q, %v", text, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(k.modules(), "kernel/fs/ext4/ext4.ko")); string(text) != "ext4 of 7.3" {
+		t.Errorf("module %q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(k.modules(), "vmlinuz")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the packed kernel is among the modules: %v", err)
+	}
+}
+
 func TestOwnKernel(t *testing.T) {
 	dir := stage(t)
 	if o, err := FindKernel(t.Context(), Native(), "6.1"); err != nil || !o.Own || o.Release != "" || o.Series() != "6.1" {
@@ -225,7 +264,7 @@ func TestNoSuchKernel(t *testing.T) {
 	for _, asked := range []string{"6.13", "6.120", "6.12.4", "", "porridge"} {
 		_, err := FetchKernel(t.Context(), Native(), asked, nil)
 		var none *result.Failure
-		if !errors.As(err, &none) || !strings.Contains(err.Error(), "it has 6.1, 6.12") {
+		if !errors.As(err, &none) || !strings.Contains(err.Error(), "it has 6.1, 7.3, 6.12") {
 			t.Errorf("%q: %v", asked, err)
 		}
 	}

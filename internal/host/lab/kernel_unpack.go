@@ -101,7 +101,7 @@ func (o Offer) Keep(ctx context.Context, dir, image string) (Kernel, error) {
 	return openKernel(at)
 }
 
-// fromNetwork fetches the kernel's package.
+// fromNetwork fetches the kernel's packages.
 func (o Offer) fromNetwork(ctx context.Context, dir string, progress func(string)) error {
 	a, err := newApt(ctx, o.arch(), filepath.Dir(dir))
 	if err != nil {
@@ -113,23 +113,41 @@ func (o Offer) fromNetwork(ctx context.Context, dir string, progress func(string
 	}
 	defer os.RemoveAll(scratch)
 	progress("fetching kernel " + o.Release)
-	if err := a.run(ctx, command.Options{Dir: scratch}, "apt-get", "download", "--quiet", o.Package+"="+o.Version); err != nil {
+	wanted := o.packages()
+	argv := []string{"apt-get", "download", "--quiet"}
+	for _, name := range wanted {
+		argv = append(argv, name+"="+o.Version)
+	}
+	if err := a.run(ctx, command.Options{Dir: scratch}, argv...); err != nil {
 		return fmt.Errorf("fetch %s: %w", o.Package, err)
 	}
 	packages, err := filepath.Glob(filepath.Join(scratch, "*.deb"))
-	if err != nil || len(packages) != 1 {
-		return fmt.Errorf("fetch %s: received %d packages", o.Package, len(packages))
+	if err != nil || len(packages) != len(wanted) {
+		return fmt.Errorf("fetch %s: received %d packages instead of %d", o.Package, len(packages), len(wanted))
 	}
 	progress("unpacking kernel " + o.Release)
 	packed := filepath.Join(scratch, "vmlinuz")
+	for _, name := range packages {
+		if err := unpackKernel(ctx, name, dir, packed); err != nil {
+			return fmt.Errorf("unpack %s: %w", o.Package, err)
+		}
+	}
+	if err := mergeUsr(dir); err != nil {
+		return err
+	}
+	return o.arch().writeKernel(ctx, packed, filepath.Join(dir, o.arch().kernelFile()))
+}
+
+// unpackKernel unpacks a package of a kernel: the modules that are kept to dir, and what is booted to packed.
+func unpackKernel(ctx context.Context, name, dir, packed string) error {
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := command.Run(ctx, command.Options{Stdout: w}, "dpkg-deb", "--fsys-tarfile", packages[0])
+		_, err := command.Run(ctx, command.Options{Stdout: w}, "dpkg-deb", "--fsys-tarfile", name)
 		w.CloseWithError(err)
 		ended <- err
 	}()
-	err = Extract(r, dir, func(name string) bool { return !keptModule(name) }, packed)
+	err := Extract(r, dir, func(name string) bool { return !keptModule(name) }, packed)
 	if err == nil {
 		_, err = io.Copy(io.Discard, r) // padding
 	}
@@ -137,13 +155,7 @@ func (o Offer) fromNetwork(ctx context.Context, dir string, progress func(string
 	if ran := <-ended; err == nil {
 		err = ran
 	}
-	if err != nil {
-		return fmt.Errorf("unpack %s: %w", o.Package, err)
-	}
-	if err := mergeUsr(dir); err != nil {
-		return err
-	}
-	return o.arch().writeKernel(ctx, packed, filepath.Join(dir, o.arch().kernelFile()))
+	return err
 }
 
 // mergeUsr moves modules to the classic location.

@@ -26,12 +26,8 @@ const Default = "6.1"
 // version only.
 var pinned = map[string]string{Default: "6.1.176-1"}
 
-// Backports for the lab's own suite end with the series of the next one, and those
-// for that one have what is newer.
-const (
-	lastBackport   = "6.12"
-	newerBackports = "trixie-backports"
-)
+// lastBackport is the newest series of lab.Backports; lab.NewerBackports have what is newer.
+const lastBackport = "6.12"
 
 // suiteOf is the suite of Debian that has a series' source.
 func suiteOf(series string) string {
@@ -39,7 +35,7 @@ func suiteOf(series string) string {
 	case pinned[series] != "":
 		return lab.Suite
 	case before(lastBackport, series):
-		return newerBackports
+		return lab.NewerBackports
 	}
 	return lab.Backports
 }
