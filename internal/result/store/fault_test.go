@@ -303,9 +303,9 @@ func TestVersions(t *testing.T) {
 		filled(t, path)
 		const step = "ALTER TABLE run ADD COLUMN mood TEXT"
 		_, err := store.OpenReadOnlyNext(path, step)
-		refused(t, err, store.ErrVersion, "older whichfs", "schema 4", "needs 5")
+		refused(t, err, store.ErrVersion, "older whichfs", "schema 5", "needs 6")
 		_, err = store.OpenNext(path, step, "CREATE TABLE half (a INTEGER); INSERT INTO nowhere VALUES (1)")
-		refused(t, err, nil, "version 5 to 6", path)
+		refused(t, err, nil, "version 6 to 7", path)
 		for range 2 { // the first migrates the store, the second finds it migrated
 			s, err := store.OpenNext(path, step, "CREATE TABLE half (a INTEGER)") // the failed step left nothing
 			must.Do(t, err)
@@ -316,7 +316,7 @@ func TestVersions(t *testing.T) {
 		}
 		for _, open := range []func(string) (*store.Store, error){store.Open, store.OpenReadOnly} {
 			_, err := open(path)
-			refused(t, err, store.ErrVersion, "newer whichfs", "schema 6", "up to 4", "WHICHFS_STORE")
+			refused(t, err, store.ErrVersion, "newer whichfs", "schema 7", "up to 5", "WHICHFS_STORE")
 		}
 	})
 }

@@ -81,7 +81,7 @@ func (s *Store) UpdateRun(r result.Run) error {
 	})
 }
 
-// describeRun replaces the conditions and notes of a run.
+// describeRun replaces the conditions and notes of a run, and what it is found by.
 func (t *tx) describeRun(number int64, r result.Run) error {
 	for _, table := range []string{"condition", "run_note"} {
 		if _, err := t.Exec("DELETE FROM "+table+" WHERE run = ?", number); err != nil {
@@ -100,7 +100,11 @@ func (t *tx) describeRun(number int64, r result.Run) error {
 			return err
 		}
 	}
-	return nil
+	if _, err := t.Exec("DELETE FROM circumstances WHERE run = ?", number); err != nil {
+		return err
+	}
+	_, err := t.Exec("INSERT INTO circumstances SELECT * FROM circumstances_of WHERE run = ?", number)
+	return err
 }
 
 // DeleteRun removes a run with everything that belongs to it. id is exact.
@@ -202,7 +206,11 @@ func (t *tx) notMine(table, id string, missing error) error {
 	if there == 0 {
 		return missing
 	}
-	return trouble(ErrNotWritable, result.Refused, t.store.path, table+" "+id+" belongs to another user", "that user may change it, and the owner of the database", nil)
+	return notOwned(t.store.path, table, id)
+}
+
+func notOwned(path, table, id string) error {
+	return trouble(ErrNotWritable, result.Refused, path, table+" "+id+" belongs to another user", "that user may change it, and the owner of the database", nil)
 }
 
 func noRun(path, id string) error {
