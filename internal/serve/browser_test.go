@@ -33,7 +33,7 @@ type browser struct {
 	*chromium.Watch
 }
 
-func browse(t *testing.T, address string) *browser {
+func browse(t testing.TB, address string) *browser {
 	t.Helper()
 	needs.Browser(t)
 	parent, cancel := context.WithTimeout(t.Context(), wait.Patience)
@@ -57,14 +57,14 @@ func browse(t *testing.T, address string) *browser {
 	return &browser{ctx, w}
 }
 
-func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
+func (b *browser) do(t testing.TB, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(b.ctx, actions...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func value[T any](t *testing.T, b *browser, script string) T {
+func value[T any](t testing.TB, b *browser, script string) T {
 	t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script))
 	if err != nil {

@@ -96,8 +96,8 @@ func (s *Server) historyForm(v url.Values) (doc.Section, error) {
 	return doc.Section{ID: "ask", Title: "Other runs", Body: []doc.Block{doc.Form{Name: "History", Action: "/history", Submit: "Show", Fields: []doc.Field{
 		{Name: "study", Label: "Study", Value: v.Get("study"), Kind: doc.Choice, Options: choices("that of the latest run", known.Studies)},
 		{Name: "by", Label: "Order", Value: v.Get("by"), Kind: doc.Choice, Options: []doc.Option{{Value: string(history.ByRun), Text: "runs, by time"}, {Value: string(history.ByKernel), Text: "kernels, by version"}}},
-		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "a part of its name"},
-		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "a part of its name"},
+		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "part of its name"},
+		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "part of its name"},
 		{Name: "kernel", Label: "Kernel", Value: v.Get("kernel"), Hint: "such as 6.12"},
 		{Name: "label", Label: "Label", Value: v.Get("label")},
 		{Name: "margin", Label: "Margin", Value: v.Get("margin"), Hint: "0.10"},

@@ -38,8 +38,8 @@ func (s *Server) showMatrix(w http.ResponseWriter, r *http.Request) error {
 	d.Version = s.App.Version
 	d.Sections = append(d.Sections, doc.Section{ID: "ask", Title: "Other conditions", Body: []doc.Block{doc.Form{Name: "Conditions", Action: "/matrix", Submit: "Show", Fields: []doc.Field{
 		{Name: "study", Label: "Study", Value: v.Get("study"), Kind: doc.Choice, Options: choices("any study", known.Studies)},
-		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "a part of its name"},
-		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "a part of its name"},
+		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "part of its name"},
+		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "part of its name"},
 		{Name: "kernel", Label: "Kernel", Value: v.Get("kernel"), Hint: "such as 6.12"},
 		{Name: "label", Label: "Label", Value: v.Get("label")},
 	}}}})

@@ -71,11 +71,11 @@ func searchForm(v url.Values, known store.Values) doc.Form {
 	states := []string{string(result.Running), string(result.Interrupted), string(result.Finished)}
 	return doc.Form{ID: "search-form", Name: "Search", Action: "/runs", Submit: "Search", Fields: []doc.Field{
 		{Name: "study", Label: "Study", Value: v.Get("study"), Kind: doc.Choice, Options: choices("any study", known.Studies)},
-		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "a part of its name"},
-		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "a part of its name"},
+		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "part of its name"},
+		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "part of its name"},
 		{Name: "kernel", Label: "Kernel", Value: v.Get("kernel"), Hint: "such as 6.12"},
 		{Name: "filesystem", Label: "Filesystem", Value: v.Get("filesystem"), Options: options(filesystem.Names()), Hint: "such as f2fs"},
-		{Name: "label", Label: "Label", Value: v.Get("label"), Hint: "such as before-the-fix"},
+		{Name: "label", Label: "Label", Value: v.Get("label"), Hint: "such as slow-card"},
 		{Name: "state", Label: "State", Value: v.Get("state"), Kind: doc.Choice, Options: choices("any state", states)},
 	}}
 }
