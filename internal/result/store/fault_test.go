@@ -145,7 +145,7 @@ func TestDiskFull(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
-	for _, size := range []string{"256k", "512k"} {
+	for _, size := range []string{"320k", "512k"} {
 		dir := t.TempDir()
 		must.Do(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size))
 		path := filepath.Join(dir, "data", "results.db")
