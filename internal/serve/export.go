@@ -41,9 +41,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	if !ok || f.Export == nil {
 		return refuse(http.StatusNotFound, "the list of runs leads to all of them", "there is no format %q of several runs", r.PathValue("format"))
 	}
-	q := searched(r.URL.Query())
-	q.Before, q.Limit = "", 0
-	ids, err := s.App.Exported(q, nil)
+	ids, err := s.App.Exported(searched(r.URL.Query()), nil)
 	if err != nil {
 		return err
 	}

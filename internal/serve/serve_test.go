@@ -528,7 +528,9 @@ func TestFindings(t *testing.T) {
 	s, web := site(t)
 	dir, content := addFinding(t, s)
 	outside := filepath.Join(filepath.Dir(s.App.Path), "outside.json")
-	for path, text := range map[string]string{filepath.Join(dir, "bad.json"): "{}", outside: content} {
+	older := strings.Replace(dir, "crash-2026", "crash-2025", 1)
+	must.Do(t, os.Mkdir(older, 0o755))
+	for path, text := range map[string]string{filepath.Join(dir, "bad.json"): "{}", filepath.Join(older, "old.json"): content, outside: content} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -539,8 +541,8 @@ func TestFindings(t *testing.T) {
 	_, list, _ := get(t, web.URL+"/findings")
 	links := valid(t, "/findings", list)
 	const at = "/findings/crash-20260101-000000-0001/ext4-append-1.json"
-	if !slices.Contains(links, at) {
-		t.Fatalf("the list leads to %v", links)
+	if i, k := slices.Index(links, at), slices.Index(links, "/findings/crash-20250101-000000-0001/old.json"); i < 0 || k < i {
+		t.Fatalf("the list leads to %v, and not to the latest first", links)
 	}
 	status, page, _ := get(t, web.URL+at)
 	if status != http.StatusOK || !strings.Contains(page, "<svg class=\"crash\"") || !strings.Contains(page, "the file is gone") {
