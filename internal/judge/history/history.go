@@ -357,15 +357,15 @@ func (r rule) compare(level []Point, p Point, noise stats.StepNoise) (c Change, 
 	for _, q := range level {
 		values, means = append(values, q.values...), append(means, q.Estimate.Value)
 	}
+	// Most steps are within the margin, and need no test.
+	if math.Abs(meanLog(p.values)-meanLog(values)) < math.Log1p(r.margin)-1e-9 {
+		return c, false, nil
+	}
 	w, err := stats.Unpaired(values, p.values)
 	if err != nil {
 		return c, false, err
 	}
-	logs := 0.0
-	for _, m := range means {
-		logs += math.Log(m)
-	}
-	far := noise.P(p.Estimate.Value/math.Exp(logs/float64(len(means))), len(means))
+	far := noise.P(p.Estimate.Value/math.Exp(meanLog(means)), len(means))
 	c = Change{Step: p.Step, After: p.Estimate, Worse: w.Ratio > 1,
 		Ratio: verdict.Interval{Value: w.Ratio, Low: w.Ratio, High: w.Ratio, N: len(p.values), Single: true}}
 	chance := 1.0
@@ -388,4 +388,12 @@ func (r rule) compare(level []Point, p Point, noise stats.StepNoise) (c Change, 
 	before, err := stats.GeoMean(values)
 	c.Before = verdict.IntervalOf(before)
 	return c, true, err
+}
+
+func meanLog(list []float64) float64 {
+	sum := 0.0
+	for _, x := range list {
+		sum += math.Log(x)
+	}
+	return sum / float64(len(list))
 }
