@@ -96,8 +96,8 @@ test: packages-test build agents lint
 	bin/whichfs lab build --virtual --counting
 	@{ failed=0; $(MAKE) -s -k -j 2 test-guests test-alone || failed=1; cat out/alone.log; exit $$failed; } 2>&1 | \
 	  tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { scripts/failures out/test.log | head -400; exit 1; }
-	@# An ordinary user's skip what takes root.
-	@if grep -E '^\s*--- SKIP' out/test.log && [ $$(id -u) -eq 0 ]; then echo "a test was skipped: every test must run here" >&2; exit 1; fi
+	@# An ordinary user's skip what takes root; that of accessibility takes a network, and CI has one.
+	@if grep -E '^\s*--- SKIP' out/test.log | grep -v TestInABrowser/accessibility && [ $$(id -u) -eq 0 ]; then echo "a test was skipped: every test must run here" >&2; exit 1; fi
 
 test-guests: export CGO_ENABLED := 1
 test-guests:
@@ -135,6 +135,7 @@ presubmit: test
 
 packages-run packages-test packages-bench packages-dist: packages-%:
 	@scripts/packages $*
+	@[ $* != test ] || scripts/axe-core
 
 clean:
 	rm -rf bin out

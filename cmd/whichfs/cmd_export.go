@@ -20,6 +20,7 @@ type exportCmd struct {
 	Kernel     string `help:"Only runs on kernels whose version contains this." placeholder:"VERSION"`
 	Filesystem string `help:"Only runs with this filesystem." placeholder:"NAME"`
 	Label      string `help:"Only runs with this label (whichfs serve)." placeholder:"LABEL"`
+	State      string `enum:",running,interrupted,finished" default:"" help:"Only runs in this state." placeholder:"running|interrupted|finished"`
 }
 
 func (c *exportCmd) Run(a *shell) error {
@@ -33,7 +34,7 @@ func (c *exportCmd) Run(a *shell) error {
 		}
 		return result.Refuse("", "--format: there is no %q; the formats for several runs are %s", c.Format, strings.Join(names, ", "))
 	}
-	q := store.Query{Study: c.Study, Machine: c.Machine, Storage: c.Storage, Kernel: c.Kernel, Filesystem: c.Filesystem, Label: c.Label}
+	q := store.Query{Study: c.Study, Machine: c.Machine, Storage: c.Storage, Kernel: c.Kernel, Filesystem: c.Filesystem, Label: c.Label, State: c.State}
 	if len(c.Runs) > 0 && q != (store.Query{}) {
 		return result.Refuse("leave one of them out", "runs are either named or chosen by flags")
 	}
@@ -47,7 +48,7 @@ func (c *exportCmd) Run(a *shell) error {
 	return a.writeFile(c.Output, func(w io.Writer) error {
 		e := f.Export(w)
 		show := a.quietly("", "exporting")
-		err := a.Export(f, e, ids, func(done int) { show.count("exporting", "run", done, len(ids)) })
+		err := a.Export(a.ctx, f, e, ids, func(done int) { show.count("exporting", "run", done, len(ids)) })
 		show.end(err == nil)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"slices"
 
 	"whichfs/internal/judge/verdict"
@@ -31,9 +32,7 @@ func (a *App) Exported(q store.Query, names []string) (ids []string, err error) 
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range marks {
-			ids = append(ids, m.ID)
-		}
+		ids = idsOf(marks)
 	}
 	if len(ids) == 0 {
 		return nil, result.Refuse("whichfs runs lists them", "no run is like this")
@@ -41,14 +40,18 @@ func (a *App) Exported(q store.Query, names []string) (ids []string, err error) 
 	return ids, nil
 }
 
-// Export writes runs with an exporter of a format, which the caller closes.
-func (a *App) Export(f report.Format, e report.Exporter, ids []string, tell func(done int)) error {
+// Export writes runs with an exporter of a format, which the caller closes, until ctx ends. tell is called
+// before each run.
+func (a *App) Export(ctx context.Context, f report.Format, e report.Exporter, ids []string, tell func(done int)) error {
 	st, err := a.ReadStore()
 	if err != nil {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // read only
 	for i, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		tell(i)
 		run, err := st.Run(id)
 		if err != nil {

@@ -11,75 +11,96 @@ import (
 	"whichfs/internal/result/store"
 )
 
-// Memory keeps the figures of runs that histories show, each until its run changes. The zero value is
-// empty; it is safe for use by several goroutines.
+// Memory keeps what histories and lists of leaders show of runs, each until its run changes. The zero
+// value is empty; it is safe for use by several goroutines.
 type Memory struct {
+	figures, ranked kept
+}
+
+// kept are results by the names of runs.
+type kept struct {
 	mu sync.Mutex
-	of map[string]remembered
+	of map[string]one
 }
 
-type remembered struct {
-	mark store.Mark
-	run  history.Run
+type one struct {
+	mark  store.Mark
+	run   history.Run
+	order verdict.Verdict
 }
 
-// runs returns the figures of the runs that a query chooses, oldest first.
-func (m *Memory) runs(st *store.Store, q store.Query) ([]history.Run, error) {
-	marks, err := st.Marks(q)
-	if err != nil {
-		return nil, err
+// atOnce is the number of runs that are read in one go.
+const atOnce = 500
+
+// get returns a result for each mark, in their order. Those that are missing are made by f from the
+// figures of several runs at once.
+func (k *kept) get(marks []store.Mark, f func(missing []store.Mark) ([]one, error)) ([]one, error) {
+	out := make([]one, len(marks))
+	var missing []store.Mark
+	var at []int
+	k.mu.Lock()
+	for i, m := range marks {
+		var known bool
+		if out[i], known = k.of[m.ID]; !known || out[i].mark != m {
+			missing, at = append(missing, m), append(at, i)
+		}
 	}
-	out := make([]history.Run, 0, len(marks))
-	for _, mark := range marks {
-		m.mu.Lock()
-		known, ok := m.of[mark.ID]
-		m.mu.Unlock()
-		if !ok || known.mark != mark {
-			if known.run, err = figuresOf(st, mark.ID); err != nil {
-				return nil, err
-			}
-			known.mark = mark
-			m.mu.Lock()
-			if m.of == nil {
-				m.of = map[string]remembered{}
-			}
-			m.of[mark.ID] = known
-			m.mu.Unlock()
+	k.mu.Unlock()
+	for len(missing) > 0 {
+		n := min(atOnce, len(missing))
+		list, err := f(missing[:n])
+		if err != nil {
+			return nil, err
 		}
-		if len(known.run.Columns) > 0 {
-			out = append(out, known.run)
+		k.mu.Lock()
+		if k.of == nil {
+			k.of = map[string]one{}
 		}
+		for i, made := range list {
+			made.mark = missing[i]
+			out[at[i]], k.of[made.mark.ID] = made, made
+		}
+		k.mu.Unlock()
+		missing, at = missing[n:], at[n:]
 	}
 	return out, nil
 }
 
-// figuresOf loads the columns of a run; none where its study is unknown to this version.
-func figuresOf(st *store.Store, id string) (out history.Run, err error) {
-	run, err := st.Run(id)
-	if err != nil {
-		return out, err
+func idsOf(marks []store.Mark) (ids []string) {
+	for _, m := range marks {
+		ids = append(ids, m.ID)
 	}
-	s, ok := study.ByName(run.Study)
-	if !ok {
-		return out, nil
+	return ids
+}
+
+// runs returns the figures of runs of a study; those without any are left out.
+func (m *Memory) runs(st *store.Store, s study.Study, marks []store.Mark) (out []history.Run, err error) {
+	list, err := m.figures.get(marks, func(missing []store.Mark) (made []one, err error) {
+		read, err := st.Figures(idsOf(missing), metricsOf(s)...)
+		for _, r := range read {
+			made = append(made, one{run: figuresOf(r, s)})
+		}
+		return made, err
+	})
+	for _, r := range list {
+		if len(r.run.Columns) > 0 {
+			out = append(out, r.run)
+		}
 	}
-	trials, err := st.TrialsWith(id, metricsOf(s)...)
-	if err != nil {
-		return out, err
-	}
-	support, err := st.Support(id)
-	if err != nil {
-		return out, err
-	}
-	for _, c := range verdict.Samples(run, support, trials, s) {
+	return out, err
+}
+
+// figuresOf are the columns of a run.
+func figuresOf(r store.Figured, s study.Study) (out history.Run) {
+	for _, c := range verdict.Samples(r.Run, r.Support, r.Trials, s) {
 		if !c.Extra && !c.Level && len(c.Of) > 0 {
 			c.Absent = nil
 			out.Columns = append(out.Columns, c)
 		}
 	}
-	run.Plan = nil
-	out.Run = run
-	return out, nil
+	r.Run.Plan = nil
+	out.Run = r.Run
+	return out
 }
 
 // metricsOf are the metrics that a study's columns are made of, and those by which trials are counted.
@@ -96,29 +117,112 @@ func metricsOf(s study.Study) []string {
 }
 
 // History is the history of the study of a query, or of the latest run's.
-func (a *App) History(m *Memory, q store.Query, ask history.Question) (history.History, error) {
+func (a *App) History(m *Memory, q store.Query, ask history.Question) (h history.History, err error) {
+	err = a.withStudy(&q, func(st *store.Store, s study.Study) error {
+		marks, err := st.Marks(q)
+		if err != nil {
+			return err
+		}
+		runs, err := m.runs(st, s, marks)
+		if err != nil {
+			return err
+		}
+		if len(runs) == 0 {
+			return noFigures(s)
+		}
+		h, err = history.Make(s, runs, ask)
+		return err
+	})
+	return h, err
+}
+
+// The most that RecentHistory reads.
+const (
+	mostSteps = 200 // runs, where the steps are kernels
+	mostLines = 50  // groups
+)
+
+// RecentHistory is like History, but reads no more than a page shows: the latest runs of one group, and
+// of the others only what they are. at is the group's place, from 0.
+func (a *App) RecentHistory(m *Memory, q store.Query, ask history.Question, at int) (h history.History, err error) {
+	err = a.withStudy(&q, func(st *store.Store, s study.Study) error {
+		lines, err := st.Lines(q)
+		if err != nil {
+			return err
+		}
+		if len(lines) == 0 {
+			return noFigures(s)
+		}
+		lines = lines[:min(len(lines), mostLines)]
+		if at < 0 || at >= len(lines) {
+			return result.Refuse("", "there are groups 1 to %d, and not %d", len(lines), at+1)
+		}
+		most := ask.Last
+		if ask.By == history.ByKernel {
+			most = max(most, mostSteps)
+		}
+		marks, err := st.Of(lines[at], q, most)
+		if err != nil {
+			return err
+		}
+		runs, err := m.runs(st, s, marks)
+		if err != nil {
+			return err
+		}
+		if len(runs) == 0 {
+			return noFigures(s)
+		}
+		if h, err = history.Make(s, runs, ask); err != nil {
+			return err
+		}
+		shown := h.Groups[0]
+		shown.Older = lines[at].Runs - len(marks)
+		h.Groups, err = heads(st, lines)
+		if err == nil {
+			h.Groups[at] = shown
+		}
+		return err
+	})
+	return h, err
+}
+
+// heads are groups without their steps.
+func heads(st *store.Store, lines []store.Line) (out []history.Group, err error) {
+	var ids []string
+	for _, l := range lines {
+		ids = append(ids, l.Latest)
+	}
+	latest, err := st.Figures(ids, result.Wall)
+	for i, r := range latest {
+		g := history.Head(r.Run)
+		g.Older = lines[i].Runs
+		out = append(out, g)
+	}
+	return out, err
+}
+
+// withStudy calls f with the study of a query, or else with that of the latest run, which the query
+// gets.
+func (a *App) withStudy(q *store.Query, f func(*store.Store, study.Study) error) error {
 	st, err := a.ReadStore()
 	if err != nil {
-		return history.History{}, err
+		return err
 	}
 	defer st.Close() //nolint:errcheck // read only
 	if q.Study == "" {
 		newest, err := st.Run("last")
 		if err != nil {
-			return history.History{}, err
+			return err
 		}
 		q.Study = newest.Study
 	}
 	s, ok := study.ByName(q.Study)
 	if !ok {
-		return history.History{}, result.Refuse("whichfs list studies shows them", "there is no study %q", q.Study)
+		return result.Refuse("whichfs list studies shows them", "there is no study %q", q.Study)
 	}
-	runs, err := m.runs(st, q)
-	if err != nil {
-		return history.History{}, err
-	}
-	if len(runs) == 0 {
-		return history.History{}, result.Refuse("whichfs runs lists the runs", "no such run of study %s has figures", s.Name)
-	}
-	return history.Make(s, runs, ask)
+	return f(st, s)
+}
+
+func noFigures(s study.Study) error {
+	return result.Refuse("whichfs runs lists the runs", "no such run of study %s has figures", s.Name)
 }

@@ -141,25 +141,40 @@ func (w Wish) chosen(st *store.Store) (chosen, newer []result.Run, err error) {
 // latest names the latest finished run of speed and that of faults. Those that are newer are not finished: the
 // first trials of a run say little about the rest.
 func (w Wish) latest(st *store.Store) (names []string, newer []result.Run, err error) {
-	all, err := st.Runs()
+	known, err := st.Values()
 	if err != nil {
 		return nil, nil, err
 	}
-	all = slices.DeleteFunc(all, func(one store.Summary) bool { return ofTools(one.Run) }) // facts hold their answers
-	have := map[bool]bool{}
-	for _, one := range all {
-		faults := ofFaults(one.Run)
-		switch {
-		case one.Done == 0 || have[faults] || !faults && !w.on(one.Run):
-		case one.Run.State != result.Finished:
-			newer = append(newer, one.Run)
-		default:
-			have[faults] = true
-			names = append(names, one.Run.ID)
+	have, some := map[bool]bool{true: true, false: true}, false // of faults, of speed: nothing more to look for
+	for _, name := range known.Studies {
+		one := result.Run{Study: name}
+		if !ofTools(one) { // facts hold their answers
+			have[ofFaults(one)], some = false, true
+		}
+	}
+	for before := ""; !have[true] || !have[false]; {
+		page, _, err := st.Find(store.Query{Before: before, Limit: 100})
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		before = page[len(page)-1].Run.ID
+		for _, one := range page {
+			faults := ofFaults(one.Run)
+			switch {
+			case ofTools(one.Run) || one.Done == 0 || have[faults] || !faults && !w.on(one.Run):
+			case one.Run.State != result.Finished:
+				newer = append(newer, one.Run)
+			default:
+				have[faults] = true
+				names = append(names, one.Run.ID)
+			}
 		}
 	}
 	switch {
-	case len(names) > 0 || len(all) == 0:
+	case len(names) > 0 || !some:
 	case len(newer) > 0:
 		id := newer[0].ID
 		return nil, nil, result.Refuse("whichfs resume "+id+" finishes it, whichfs recommend "+id+" answers from what it has", "no run that has figures is finished; the latest is %s", id)

@@ -20,10 +20,10 @@ import (
 // Sizes of the picture, in its own units.
 const (
 	crashColumn  = 15
-	crashLeft    = 12
+	crashLeft    = 18
 	crashTop     = 34
 	crashBand    = 13
-	crashBottom  = 26
+	crashBottom  = 38
 	crashZoom    = 13 // tenths of a pixel
 	crashColumns = 64 // more are folded
 	crashBands   = 26 // more share one

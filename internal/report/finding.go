@@ -140,7 +140,7 @@ func logTable(rows []picture.Row, point int, all bool) doc.Table {
 		t.Columns = append(t.Columns, doc.Column{Head: "At the cut"})
 	}
 	cut := func() {
-		row := doc.Texts("", "✗ power cut", "", strings.Repeat("─", 24))
+		row := doc.Texts("–", "✗ power cut", "", strings.Repeat("─", 24))
 		for i := range row.Cells {
 			row.Cells[i].Tone = doc.Strong
 		}

@@ -34,6 +34,9 @@ func stepCount(g history.Group) string {
 	if g.Earlier > 0 {
 		text += fmt.Sprintf(", and %d earlier ones that are left out", g.Earlier)
 	}
+	if g.Older > 0 {
+		text += fmt.Sprintf(", without %s", units.Count(g.Older, "older run"))
+	}
 	return text
 }
 
@@ -190,11 +193,15 @@ func historyGroups(h history.History, at int) doc.Section {
 				changes += len(l.Changes)
 			}
 		}
+		steps, changed := doc.T(stepCount(g)), doc.T(strconv.Itoa(changes))
+		if len(g.Steps) == 0 { // only what it is was read
+			steps, changed = doc.T(units.Count(g.Older, "run")), doc.Cell{Absent: "counted when the group is shown"}
+		}
 		number := doc.T(strconv.Itoa(i + 1))
 		if i == at {
 			number.Tag = "this one"
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{number, doc.T(g.Machine), doc.T(g.On), doc.T(g.Storage), doc.T(g.Clock), doc.T(g.Scale), doc.T(shorten(strings.Join(g.Data, "; "))), doc.T(stepCount(g)), doc.T(strconv.Itoa(changes))}})
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{number, doc.T(g.Machine), doc.T(g.On), doc.T(g.Storage), doc.T(g.Clock), doc.T(g.Scale), doc.T(shorten(strings.Join(g.Data, "; "))), steps, changed}})
 	}
 	return doc.Section{ID: "groups", Title: "Groups of comparable runs", Nav: "Groups", Body: []doc.Block{t}}
 }

@@ -37,7 +37,20 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	h, err := s.App.History(&s.memory, store.Query{Study: values.Get("study"), Machine: values.Get("machine"), Storage: values.Get("storage"), Kernel: values.Get("kernel"), Label: values.Get("label")}, ask)
+	at := 1
+	if text := values.Get("group"); text != "" {
+		if at, err = strconv.Atoi(text); err != nil {
+			return result.Refuse("the page lists the groups", "group: %q is no number", text)
+		}
+	}
+	q := conditions(values)
+	q.Limit = 0
+	var h history.History
+	if as := values.Get("as"); as == "" {
+		h, err = s.App.RecentHistory(&s.memory, q, ask, at-1)
+	} else {
+		h, err = s.App.History(&s.memory, q, ask)
+	}
 	if failure := result.FailureOf(err); failure != nil && failure.Outcome == result.Refused {
 		// The form stays, to ask for something else.
 		d := doc.Doc{Title: "History", Kicker: "whichfs serve", Version: s.App.Version, Sections: []doc.Section{form, {ID: "none", Title: "Nothing to show", Body: []doc.Block{doc.Para{Role: doc.Answer, Text: failure.Error()}}}}}
@@ -53,24 +66,11 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request) error {
 	case "json":
 		return send(w, "whichfs-history-"+h.Study+".json", types["json"], func(b *bytes.Buffer) error { return report.HistoryJSON(b, h) })
 	}
-	at := 1
-	if text := values.Get("group"); text != "" {
-		if at, err = strconv.Atoi(text); err != nil || at < 1 || at > len(h.Groups) {
-			return result.Refuse("", "there are groups 1 to %d, and not %q", len(h.Groups), text)
-		}
-	}
 	d, err := report.HistoryDoc(h, at-1)
 	if err != nil {
 		return err
 	}
-	with := func(name, value string) string {
-		v := url.Values{}
-		for n := range values {
-			v.Set(n, values.Get(n))
-		}
-		v.Set(name, value)
-		return query("/history", v)
-	}
+	with := func(name, value string) string { return query("/history", changed(values, name, value)) }
 	for i, section := range d.Sections {
 		if section.ID != "groups" {
 			continue
@@ -96,8 +96,8 @@ func (s *Server) historyForm(v url.Values) (doc.Section, error) {
 	return doc.Section{ID: "ask", Title: "Other runs", Body: []doc.Block{doc.Form{Name: "History", Action: "/history", Submit: "Show", Fields: []doc.Field{
 		{Name: "study", Label: "Study", Value: v.Get("study"), Kind: doc.Choice, Options: choices("that of the latest run", known.Studies)},
 		{Name: "by", Label: "Order", Value: v.Get("by"), Kind: doc.Choice, Options: []doc.Option{{Value: string(history.ByRun), Text: "runs, by time"}, {Value: string(history.ByKernel), Text: "kernels, by version"}}},
-		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "a part of its name"},
-		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "a part of its name"},
+		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "part of its name"},
+		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "part of its name"},
 		{Name: "kernel", Label: "Kernel", Value: v.Get("kernel"), Hint: "such as 6.12"},
 		{Name: "label", Label: "Label", Value: v.Get("label")},
 		{Name: "margin", Label: "Margin", Value: v.Get("margin"), Hint: "0.10"},

@@ -26,7 +26,7 @@ func conditions(v url.Values) store.Query {
 // showMatrix shows which filesystem leads where.
 func (s *Server) showMatrix(w http.ResponseWriter, r *http.Request) error {
 	v := r.URL.Query()
-	list, err := s.App.Leaders(conditions(v))
+	list, err := s.App.Leaders(&s.memory, conditions(v))
 	if err != nil && !errors.Is(err, store.ErrMissing) {
 		return err
 	}
@@ -38,8 +38,8 @@ func (s *Server) showMatrix(w http.ResponseWriter, r *http.Request) error {
 	d.Version = s.App.Version
 	d.Sections = append(d.Sections, doc.Section{ID: "ask", Title: "Other conditions", Body: []doc.Block{doc.Form{Name: "Conditions", Action: "/matrix", Submit: "Show", Fields: []doc.Field{
 		{Name: "study", Label: "Study", Value: v.Get("study"), Kind: doc.Choice, Options: choices("any study", known.Studies)},
-		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "a part of its name"},
-		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "a part of its name"},
+		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "part of its name"},
+		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "part of its name"},
 		{Name: "kernel", Label: "Kernel", Value: v.Get("kernel"), Hint: "such as 6.12"},
 		{Name: "label", Label: "Label", Value: v.Get("label")},
 	}}}})
@@ -48,7 +48,7 @@ func (s *Server) showMatrix(w http.ResponseWriter, r *http.Request) error {
 
 // scrape answers with the figures of the matrix's runs for OpenMetrics.
 func (s *Server) scrape(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.App.Leaders(conditions(r.URL.Query()))
+	list, err := s.App.Leaders(&s.memory, conditions(r.URL.Query()))
 	if err != nil && !errors.Is(err, store.ErrMissing) {
 		return err
 	}
@@ -106,11 +106,7 @@ func (s *Server) showRecommendation(w http.ResponseWriter, r *http.Request) erro
 	} else {
 		d.Sections = append(d.Sections, form)
 	}
-	as := url.Values{"as": {"json"}}
-	for name, values := range v {
-		as[name] = values
-	}
-	d.Sections = append(d.Sections, doc.Section{ID: "data", Title: "Data", Body: []doc.Block{doc.Links{Name: "Data", List: []doc.Link{{Text: "json", Href: query("/recommend", as)}}}}})
+	d.Sections = append(d.Sections, doc.Section{ID: "data", Title: "Data", Body: []doc.Block{doc.Links{Name: "Data", List: []doc.Link{{Text: "json", Href: query("/recommend", changed(v, "as", "json"))}}}}})
 	return s.show(w, r, d, doc.Site{Base: "/"})
 }
 

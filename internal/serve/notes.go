@@ -60,11 +60,18 @@ func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	if !s.authorised(r) {
 		return needToken("cancel runs")
 	}
-	return s.withRun(w, r, func(st *store.Store, run result.Run) error {
-		if err := st.Cancel(run.ID); err != nil {
-			return err
-		}
-		http.Redirect(w, r, "/runs/"+run.ID, http.StatusSeeOther)
-		return nil
-	})
+	st, err := s.App.ExistingStore()
+	if err != nil {
+		return err
+	}
+	defer st.Close() //nolint:errcheck // every write was synced
+	run, err := st.Run(r.PathValue("run"))
+	if err != nil {
+		return err
+	}
+	if err := st.Cancel(run.ID); err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/runs/"+run.ID, http.StatusSeeOther)
+	return nil
 }

@@ -2,9 +2,10 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"math"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -179,7 +180,7 @@ func dataSection(run result.Run) doc.Section {
 }
 
 // types of files, by extension.
-var types = map[string]string{"html": "text/html; charset=utf-8", "json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml"}
+var types = map[string]string{"html": "text/html; charset=utf-8", "json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml", "parquet": "application/vnd.apache.parquet"}
 
 func (s *Server) sendData(w http.ResponseWriter, r *http.Request) error {
 	return s.withRun(w, r, func(st *store.Store, run result.Run) error {
@@ -201,16 +202,18 @@ func send(w http.ResponseWriter, name, kind string, write func(*bytes.Buffer) er
 	if err := write(&b); err != nil {
 		return err
 	}
-	if kind == "" {
-		kind = "text/plain; charset=utf-8"
-	}
-	h := w.Header()
-	h.Set("Content-Type", kind)
-	h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(name))
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Length", fmt.Sprint(b.Len()))
+	attach(w, name, kind, int64(b.Len()))
 	_, _ = w.Write(b.Bytes()) // the browser may be gone
 	return nil
+}
+
+// attach has the browser save an answer as a file.
+func attach(w http.ResponseWriter, name, kind string, size int64) {
+	h := w.Header()
+	h.Set("Content-Type", cmp.Or(kind, "text/plain; charset=utf-8"))
+	h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(name))
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", fmt.Sprint(size))
 }
 
 // showTrial shows everything about one trial.
@@ -255,7 +258,7 @@ func trialDoc(run result.Run, t result.Trial) doc.Doc {
 				table.Rows = append(table.Rows, doc.Row{Cells: []doc.Cell{doc.T(m.Metric), {Absent: m.Absent}, {}, doc.T(m.Unit)}})
 				continue
 			}
-			table.Rows = append(table.Rows, doc.Texts(m.Metric, units.Value(m.Value, m.Unit), strconv.FormatFloat(m.Value, 'g', -1, 64), m.Unit))
+			table.Rows = append(table.Rows, doc.Texts(m.Metric, units.Value(m.Value, m.Unit), inBase(m.Value), m.Unit))
 		}
 		title := phase
 		if title == "" {
@@ -265,6 +268,14 @@ func trialDoc(run result.Run, t result.Trial) doc.Doc {
 	}
 	d.Sections = append([]doc.Section{figures}, trialMore(run, t)...)
 	return d
+}
+
+// inBase is a figure in its base unit: counts in full, others with six digits; the data formats have all.
+func inBase(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
 // trialMore are the notes, options, artifacts and the console of a trial.
@@ -343,15 +354,9 @@ func (s *Server) showFigures(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		all := url.Values{}
-		for name := range values {
-			if name != "candidate" {
-				all.Set(name, values.Get(name))
-			}
-		}
 		links := []doc.Link{{Text: "Run " + run.ID, Href: "/runs/" + run.ID}, {Text: "Conditions", Href: "/runs/" + run.ID + "#conditions"}}
 		if values.Get("candidate") != "" {
-			links = append(links, doc.Link{Text: "All candidates", Href: query(base(run)+"figures", all)})
+			links = append(links, doc.Link{Text: "All candidates", Href: query(base(run)+"figures", changed(values, "candidate", ""))})
 		}
 		d.Kicker, d.Version = "Figures of run "+run.ID, run.Version
 		d.Sections[0].Body = append([]doc.Block{doc.Links{Name: "Related", List: links}}, d.Sections[0].Body...)
@@ -376,7 +381,7 @@ func columnDoc(j verdict.Judged, trials []result.Trial, key, candidate string) (
 			continue
 		}
 		d := doc.Doc{Title: c.Name, Window: c.Name + " of " + run.ID}
-		t := doc.Table{Style: doc.Scroll, Name: "Figures of " + c.Name, Columns: []doc.Column{{Head: "Candidate", Kind: doc.Names}, {Head: "Round", Kind: doc.Figures}, {Head: "Figure", Kind: doc.Figures}, {Head: "In base units", Kind: doc.Figures}, {Head: "Trial"}}}
+		t := doc.Table{Style: doc.Scroll, Name: "Figures of " + c.Name, Columns: []doc.Column{{Head: "Candidate", Kind: doc.Names}, {Head: "Round", Kind: doc.Figures}, {Head: "Figure", Kind: doc.Figures}, {Head: "Trial", Kind: doc.Figures}, {Head: "In base units", Kind: doc.Figures}}}
 		for _, name := range run.Candidates {
 			if candidate != "" && name != candidate {
 				continue
@@ -390,7 +395,7 @@ func columnDoc(j verdict.Judged, trials []result.Trial, key, candidate string) (
 					continue
 				}
 				id := counted[place{name, round}].ID
-				t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.T(name), doc.T(fmt.Sprint(round)), doc.T(units.Value(x, c.Unit)), doc.T(strconv.FormatFloat(x, 'g', -1, 64)), {Text: fmt.Sprint(id), Origin: fmt.Sprintf("trials/%d", id)}}})
+				t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.T(name), doc.T(fmt.Sprint(round)), doc.T(units.Value(x, c.Unit)), {Text: fmt.Sprint(id), Origin: fmt.Sprintf("trials/%d", id)}, doc.T(inBase(x))}})
 			}
 		}
 		var terms []string
@@ -405,7 +410,7 @@ func columnDoc(j verdict.Judged, trials []result.Trial, key, candidate string) (
 }
 
 func metricDoc(trials []result.Trial, phase, metric, candidate string) (doc.Doc, error) {
-	t := doc.Table{Style: doc.Scroll, Name: metric + " of " + phase, Columns: []doc.Column{{Head: "Candidate", Kind: doc.Names}, {Head: "Round", Kind: doc.Figures}, {Head: "Figure", Kind: doc.Figures}, {Head: "In base units", Kind: doc.Figures}, {Head: "Trial"}}}
+	t := doc.Table{Style: doc.Scroll, Name: metric + " of " + phase, Columns: []doc.Column{{Head: "Candidate", Kind: doc.Names}, {Head: "Round", Kind: doc.Figures}, {Head: "Figure", Kind: doc.Figures}, {Head: "Trial", Kind: doc.Figures}, {Head: "In base units", Kind: doc.Figures}}}
 	for _, one := range result.Counted(trials) {
 		if candidate != "" && one.Candidate != candidate {
 			continue
@@ -416,9 +421,9 @@ func metricDoc(trials []result.Trial, phase, metric, candidate string) (doc.Doc,
 			}
 			figure, plain := doc.Cell{Absent: m.Absent}, doc.Cell{}
 			if m.Absent == "" {
-				figure, plain = doc.T(units.Value(m.Value, m.Unit)), doc.T(strconv.FormatFloat(m.Value, 'g', -1, 64)+" "+m.Unit)
+				figure, plain = doc.T(units.Value(m.Value, m.Unit)), doc.T(inBase(m.Value)+" "+m.Unit)
 			}
-			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.T(one.Named()), doc.T(fmt.Sprint(one.Round)), figure, plain, {Text: fmt.Sprint(one.ID), Origin: fmt.Sprintf("trials/%d", one.ID)}}})
+			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.T(one.Named()), doc.T(fmt.Sprint(one.Round)), figure, {Text: fmt.Sprint(one.ID), Origin: fmt.Sprintf("trials/%d", one.ID)}, plain}})
 		}
 	}
 	if len(t.Rows) == 0 {

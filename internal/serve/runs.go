@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"whichfs/internal/filesystem"
@@ -17,6 +16,9 @@ import (
 
 // perPage is the number of runs on a page.
 const perPage = 50
+
+// searchWords are the fields of a search, as the page and whichfs export name them.
+var searchWords = []string{"study", "machine", "storage", "kernel", "filesystem", "label", "state"}
 
 // searched are the fields by which runs are searched, as the address names them.
 func searched(v url.Values) store.Query {
@@ -47,6 +49,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	d.Sections = []doc.Section{
 		{ID: "search", Title: "Search", Body: []doc.Block{searchForm(values, known)}},
 		{ID: "runs", Title: units.Count(total, "run"), Body: []doc.Block{runTable(st, list), pager(values, list)}},
+		exportSection(values, total),
 	}
 	return s.show(w, r, d, doc.Site{Events: query("/events/runs", values)})
 }
@@ -68,11 +71,11 @@ func searchForm(v url.Values, known store.Values) doc.Form {
 	states := []string{string(result.Running), string(result.Interrupted), string(result.Finished)}
 	return doc.Form{ID: "search-form", Name: "Search", Action: "/runs", Submit: "Search", Fields: []doc.Field{
 		{Name: "study", Label: "Study", Value: v.Get("study"), Kind: doc.Choice, Options: choices("any study", known.Studies)},
-		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "a part of its name"},
-		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "a part of its name"},
+		{Name: "machine", Label: "Machine", Value: v.Get("machine"), Options: options(known.Machines), Hint: "part of its name"},
+		{Name: "storage", Label: "Storage", Value: v.Get("storage"), Options: options(known.Storages), Hint: "part of its name"},
 		{Name: "kernel", Label: "Kernel", Value: v.Get("kernel"), Hint: "such as 6.12"},
 		{Name: "filesystem", Label: "Filesystem", Value: v.Get("filesystem"), Options: options(filesystem.Names()), Hint: "such as f2fs"},
-		{Name: "label", Label: "Label", Value: v.Get("label"), Hint: "a word that begins with # in a note"},
+		{Name: "label", Label: "Label", Value: v.Get("label"), Hint: "such as slow-card"},
 		{Name: "state", Label: "State", Value: v.Get("state"), Kind: doc.Choice, Options: choices("any state", states)},
 	}}
 }
@@ -105,17 +108,11 @@ func runTable(st *store.Store, list []store.Found) doc.Block {
 // pager leads to the older runs, and back to the latest.
 func pager(v url.Values, list []store.Found) doc.Links {
 	out := doc.Links{Name: "Pages"}
-	if before := v.Get("before"); before != "" {
-		v.Del("before")
-		out.List = append(out.List, doc.Link{Text: "Latest", Href: query("/runs", v)})
+	if v.Get("before") != "" {
+		out.List = append(out.List, doc.Link{Text: "Latest", Href: query("/runs", changed(v, "before", ""))})
 	}
 	if len(list) == perPage {
-		older := url.Values{}
-		for name, values := range v {
-			older[name] = slices.Clone(values)
-		}
-		older.Set("before", list[len(list)-1].Run.ID)
-		out.List = append(out.List, doc.Link{Text: "Older", Href: query("/runs", older)})
+		out.List = append(out.List, doc.Link{Text: "Older", Href: query("/runs", changed(v, "before", list[len(list)-1].Run.ID))})
 	}
 	return out
 }

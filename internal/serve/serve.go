@@ -10,6 +10,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -89,6 +90,7 @@ func (s *Server) Handler() http.Handler {
 		"GET /runs/{run}/data/{format}":         s.sendData,
 		"POST /runs/{run}/notes":                s.writeNote,
 		"POST /runs/{run}/cancel":               s.cancelRun,
+		"GET /export/{format}":                  s.export,
 		"GET /compare":                          s.compare,
 		"GET /history":                          s.showHistory,
 		"GET /matrix":                           s.showMatrix,
@@ -151,6 +153,10 @@ func statusOf(err error) int {
 		return own.status
 	case errors.Is(err, store.ErrNoRun), errors.Is(err, store.ErrNoProbe), errors.Is(err, store.ErrNoTrial), errors.Is(err, store.ErrMissing):
 		return http.StatusNotFound
+	case errors.Is(err, store.ErrNotWritable):
+		return http.StatusForbidden
+	case errors.Is(err, store.ErrUnreachable), errors.Is(err, store.ErrBusy):
+		return http.StatusServiceUnavailable
 	case failure != nil && failure.Outcome == result.Refused:
 		return http.StatusBadRequest
 	}
@@ -208,13 +214,21 @@ var places = []doc.Link{{Text: "Runs", Href: "/runs"}, {Text: "Matrix", Href: "/
 
 // query is the address of a page with the values that are not empty.
 func query(path string, values url.Values) string {
-	for name := range values {
-		if values.Get(name) == "" {
-			values.Del(name)
+	full := url.Values{}
+	for name, list := range values {
+		if values.Get(name) != "" {
+			full[name] = list
 		}
 	}
-	if len(values) == 0 {
+	if len(full) == 0 {
 		return path
 	}
-	return path + "?" + values.Encode()
+	return path + "?" + full.Encode()
+}
+
+// changed are the values of an address with another one.
+func changed(values url.Values, name, value string) url.Values {
+	out := maps.Clone(values)
+	out[name] = []string{value}
+	return out
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/net/html"
 
 	"whichfs/internal/app"
@@ -25,6 +26,8 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
+	"whichfs/internal/testing/database"
+	"whichfs/internal/testing/must"
 )
 
 const testToken = "a-token-that-only-tests-have"
@@ -32,7 +35,24 @@ const testToken = "a-token-that-only-tests-have"
 // site serves a store with three runs, of which one has output of another program.
 func site(t testing.TB) (*Server, *httptest.Server) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "results.db")
+	return siteAt(t, filepath.Join(t.TempDir(), "results.db"))
+}
+
+// engines runs a test on a site over a file and on one over a database.
+func engines(t *testing.T, f func(t *testing.T, s *Server, web *httptest.Server)) {
+	t.Helper()
+	t.Run("file", func(t *testing.T) {
+		s, web := site(t)
+		f(t, s, web)
+	})
+	t.Run("database", func(t *testing.T) {
+		s, web := siteAt(t, database.Shared(t).URL())
+		f(t, s, web)
+	})
+}
+
+func siteAt(t testing.TB, path string) (*Server, *httptest.Server) {
+	t.Helper()
 	if err := storetest.Fill(path, 2, storetest.Shape{Candidates: 3, Rounds: 3, Phases: 14, Metrics: 3}); err != nil {
 		t.Fatal(err)
 	}
@@ -228,6 +248,9 @@ func reached(t *testing.T, from string) map[string]string {
 		parsed.Fragment = ""
 		at = parsed.String()
 		kind := kindOf(parsed)
+		if strings.HasPrefix(parsed.Path, "/export/") {
+			kind = parsed.Path
+		}
 		if _, seen := pages[at]; seen || kinds[kind] >= 2 {
 			continue
 		}
@@ -255,10 +278,11 @@ func kindOf(u *url.URL) string {
 	return fmt.Sprint(strings.Join(parts, "/"), len(u.Query()))
 }
 
-func TestEveryLinkLeadsToAValidPage(t *testing.T) {
-	_, web := site(t)
+func TestEveryLinkLeadsToAValidPage(t *testing.T) { engines(t, everyLink) }
+
+func everyLink(t *testing.T, _ *Server, web *httptest.Server) {
 	pages := reached(t, web.URL)
-	for _, want := range []string{"/runs", "/runs/with-output", "/runs/with-output/data/csv", "/runs/with-output/data/json", "/compare", "/probes", "/token", "/history", "/matrix", "/recommend", "/findings"} {
+	for _, want := range []string{"/runs", "/runs/with-output", "/runs/with-output/data/csv", "/runs/with-output/data/json", "/export/csv", "/export/json", "/export/parquet", "/export/openmetrics", "/compare", "/probes", "/token", "/history", "/matrix", "/recommend", "/findings"} {
 		if _, ok := pages[want]; !ok {
 			t.Errorf("no link leads to %s", want)
 		}
@@ -316,7 +340,7 @@ func TestFiguresAreTraceable(t *testing.T) {
 	for _, one := range all {
 		_, text, _ := get(t, fmt.Sprintf("%s/runs/with-output/trials/%d", web.URL, one.ID))
 		for _, m := range one.Measurements {
-			if !strings.Contains(text, fmt.Sprintf("%v", m.Value)) {
+			if !strings.Contains(text, ">"+inBase(m.Value)+"<") {
 				t.Errorf("trial %d does not show %s of %s: %v", one.ID, m.Metric, m.Phase, m.Value)
 			}
 		}
@@ -330,8 +354,9 @@ func TestFiguresAreTraceable(t *testing.T) {
 	}
 }
 
-func TestRunsAreFound(t *testing.T) {
-	_, web := site(t)
+func TestRunsAreFound(t *testing.T) { engines(t, found) }
+
+func found(t *testing.T, _ *Server, web *httptest.Server) {
 	if status, text, _ := post(t, web.URL+"/runs/fill-0002/notes", testToken, url.Values{"text": {"#Slow-Card, seen twice\n<b>"}}); status != http.StatusSeeOther {
 		t.Fatalf("a note: %d, %s", status, text)
 	}
@@ -429,8 +454,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 }
 
 // A run that is carried out changes its page, and can be cancelled there.
-func TestRunsAreLive(t *testing.T) {
-	s, web := site(t)
+func TestRunsAreLive(t *testing.T) { engines(t, live) }
+
+func live(t *testing.T, s *Server, web *httptest.Server) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	tree := t.TempDir()
@@ -500,6 +526,41 @@ func events(r io.Reader) func() string {
 // Findings beside the store are shown with their pictures, and nothing else is.
 func TestFindings(t *testing.T) {
 	s, web := site(t)
+	dir, content := addFinding(t, s)
+	outside := filepath.Join(filepath.Dir(s.App.Path), "outside.json")
+	older := strings.Replace(dir, "crash-2026", "crash-2025", 1)
+	must.Do(t, os.Mkdir(older, 0o755))
+	for path, text := range map[string]string{filepath.Join(dir, "bad.json"): "{}", filepath.Join(older, "old.json"): content, outside: content} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "link.json")); err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := get(t, web.URL+"/findings")
+	links := valid(t, "/findings", list)
+	const at = "/findings/crash-20260101-000000-0001/ext4-append-1.json"
+	if i, k := slices.Index(links, at), slices.Index(links, "/findings/crash-20250101-000000-0001/old.json"); i < 0 || k < i {
+		t.Fatalf("the list leads to %v, and not to the latest first", links)
+	}
+	status, page, _ := get(t, web.URL+at)
+	if status != http.StatusOK || !strings.Contains(page, "<svg class=\"crash\"") || !strings.Contains(page, "the file is gone") {
+		t.Errorf("the finding: %d, without its picture or its breach", status)
+	}
+	valid(t, at, page)
+	for path, want := range map[string]int{"crash-20260101-000000-0001/bad.json": 400, "crash-20260101-000000-0001/link.json": 404, "crash-x/..%2f..%2foutside.json": 404, "crash-20260101-000000-0001%2f..%2f..%2f/outside.json": 404, "fill-0001/ext4-append-1.json": 404} {
+		if status, _, _ := get(t, web.URL+"/findings/"+path); status != want {
+			t.Errorf("%s: status %d, not %d", path, status, want)
+		}
+	}
+}
+
+func TestMain(m *testing.M) { database.Main(m) }
+
+// addFinding writes a finding beside the store, and returns its directory and text.
+func addFinding(t *testing.T, s *Server) (dir, content string) {
+	t.Helper()
 	dir, err := s.App.Evidence("crash-20260101-000000-0001")
 	if err != nil {
 		t.Fatal(err)
@@ -516,29 +577,83 @@ func TestFindings(t *testing.T) {
 	if err := f.Encode(&text); err != nil {
 		t.Fatal(err)
 	}
-	outside := filepath.Join(filepath.Dir(s.App.Path), "outside.json")
-	for path, content := range map[string]string{filepath.Join(dir, "ext4-append-1.json"): text.String(), filepath.Join(dir, "bad.json"): "{}", outside: text.String()} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(outside, filepath.Join(dir, "link.json")); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "ext4-append-1.json"), text.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := get(t, web.URL+"/findings")
-	links := valid(t, "/findings", list)
-	const at = "/findings/crash-20260101-000000-0001/ext4-append-1.json"
-	if !slices.Contains(links, at) {
-		t.Fatalf("the list leads to %v", links)
-	}
-	status, page, _ := get(t, web.URL+at)
-	if status != http.StatusOK || !strings.Contains(page, "<svg class=\"crash\"") || !strings.Contains(page, "the file is gone") {
-		t.Errorf("the finding: %d, without its picture or its breach", status)
-	}
-	valid(t, at, page)
-	for path, want := range map[string]int{"crash-20260101-000000-0001/bad.json": 400, "crash-20260101-000000-0001/link.json": 404, "crash-x/..%2f..%2foutside.json": 404, "crash-20260101-000000-0001%2f..%2f..%2f/outside.json": 404, "fill-0001/ext4-append-1.json": 404} {
-		if status, _, _ := get(t, web.URL+"/findings/"+path); status != want {
-			t.Errorf("%s: status %d, not %d", path, status, want)
+	return dir, text.String()
+}
+
+// The runs of a search are sent as one file, and no others.
+func TestExportOfASearch(t *testing.T) {
+	_, web := site(t)
+	for at, want := range map[string]struct {
+		status       int
+		begins, ends string
+		has, lacks   string
+	}{
+		"csv?storage=sd":         {200, "run,study,", "\r\n", "with-output,", "fill-0001"},
+		"csv?before=fill-0002":   {200, "run,study,", "\r\n", "with-output,", ""},
+		"json?kernel=6.1.0":      {200, "[", "]\n", `"fill-0002"`, "with-output"},
+		"openmetrics?storage=sd": {200, "# TYPE", "# EOF\n", `run="with-output"`, "fill-0001"},
+		"parquet":                {200, "PAR1", "PAR1", "with-output", ""},
+		"parquet?storage=sd":     {200, "PAR1", "PAR1", "with-output", "fill-0001"},
+		"csv?label=none":         {400, "<!DOCTYPE", "", "no run is like this", ""},
+		"html":                   {404, "<!DOCTYPE", "", "no format", ""},
+	} {
+		status, text, head := get(t, web.URL+"/export/"+at)
+		if status != want.status || !strings.HasPrefix(text, want.begins) || !strings.HasSuffix(text, want.ends) || !strings.Contains(text, want.has) || want.lacks != "" && strings.Contains(text, want.lacks) {
+			t.Errorf("%s: %d, %q…%q", at, status, text[:min(len(text), 60)], text[max(0, len(text)-60):])
 		}
+		if status == 200 && !strings.HasPrefix(head.Get("Content-Disposition"), "attachment") {
+			t.Errorf("%s: %v", at, head)
+		}
+	}
+	if _, page, _ := get(t, web.URL+"/runs?storage=sd%3A1G"); !strings.Contains(page, `href="/export/csv?storage=sd%3A1G"`) || !strings.Contains(page, "<span>whichfs</span> <span>export</span> <span>--storage</span> <span>sd:1G</span>") {
+		t.Error("the page does not lead to the export of its search")
+	}
+}
+
+// A server whose user may only read shows all, and refuses to write; one of a worker writes.
+func TestRolesOfADatabase(t *testing.T) {
+	server := database.Shared(t)
+	s, _ := siteAt(t, server.URL())
+	owner, err := store.Open(s.App.Path)
+	must.Do(t, err)
+	defer owner.Close()
+	roles, err := owner.Roles()
+	must.Do(t, err)
+	db, err := pgx.Connect(t.Context(), s.App.Path)
+	must.Do(t, err)
+	defer db.Close(context.Background())
+	for _, sql := range []string{roles, fmt.Sprintf("CREATE USER reader PASSWORD '%[1]s' IN ROLE whichfs_viewer; CREATE USER writer PASSWORD '%[1]s' IN ROLE whichfs_worker", os.Getenv("PGPASSWORD"))} {
+		_, err := db.Exec(t.Context(), sql)
+		must.Do(t, err)
+	}
+	// The owner carries a run out.
+	release, err := owner.Hold("fill-0001", func() { t.Error("the run was cancelled by another user") })
+	must.Do(t, err)
+	defer release()
+	for user, want := range map[string]int{"reader": http.StatusForbidden, "writer": http.StatusSeeOther} {
+		path := strings.Replace(s.App.Path, database.User+"@", user+"@", 1)
+		of := &Server{App: &app.App{Path: path, Version: "test", Note: func(string) {}}, Token: testToken}
+		web := httptest.NewServer(of.Handler())
+		defer web.Close()
+		for _, at := range []string{"/runs", "/runs/with-output", "/history", "/matrix", "/recommend", "/probes", "/export/csv"} {
+			if status, text, _ := get(t, web.URL+at); status != http.StatusOK {
+				t.Errorf("%s, %s: %d, %s", user, at, status, text)
+			}
+		}
+		if status, text, _ := post(t, web.URL+"/runs/fill-0001/notes", testToken, url.Values{"text": {"#by-" + user}}); status != want {
+			t.Errorf("%s writes a note: %d, %s", user, status, text)
+		}
+		if status, text, _ := post(t, web.URL+"/runs/fill-0001/cancel", testToken, nil); status != http.StatusForbidden {
+			t.Errorf("%s cancels another's run: %d, %s", user, status, text)
+		}
+	}
+	if list, total, err := owner.Find(store.Query{Label: "by-writer"}); err != nil || total != 1 || list[0].Run.ID != "fill-0001" {
+		t.Errorf("the note of the worker: %v, %v", list, err)
+	}
+	if _, total, err := owner.Find(store.Query{Label: "by-reader"}); err != nil || total != 0 {
+		t.Errorf("the note of the viewer is there: %v", err)
 	}
 }

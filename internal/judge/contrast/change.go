@@ -20,12 +20,14 @@ func (c *Contrast) columns(a, b verdict.Judged, common []string) error {
 	if c.Prediction != nil {
 		lacks = foundOnly
 	}
+	// By the virtual clock the shortest phase is exact.
+	exact := c.Prediction != nil || a.Verdict.Run.Virtual()
 	for _, x := range a.Columns {
 		i := slices.IndexFunc(b.Columns, func(s verdict.Sampled) bool { return s.Key == x.Key })
 		if x.Level || i < 0 {
 			continue
 		}
-		col, list, err := column(x, b.Columns[i], common, lacks)
+		col, list, err := column(x, b.Columns[i], common, lacks, exact)
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.Name, err)
 		}
@@ -53,7 +55,16 @@ type welched struct {
 	candidate, key string
 }
 
-func column(a, b verdict.Sampled, common []string, lacks [2]string) (Column, []*welched, error) {
+// shortest is what a phase must take in one of two runs to be compared, in seconds: below it, the
+// scheduler and the interrupts of the machine are a large part of what is timed.
+const shortest = 1e-3
+
+// tooShort reports whether all figures of a phase are below that.
+func tooShort(unit string, figures ...[]float64) bool {
+	return unit == "s" && !slices.ContainsFunc(slices.Concat(figures...), func(x float64) bool { return x >= shortest })
+}
+
+func column(a, b verdict.Sampled, common []string, lacks [2]string, exact bool) (Column, []*welched, error) {
 	col := Column{Key: a.Key, Name: a.Name, Unit: a.Unit, About: a.About}
 	var family []*welched
 	var both []string
@@ -66,6 +77,8 @@ func column(a, b verdict.Sampled, common []string, lacks [2]string) (Column, []*
 			ch.Absent = lacks[0] + a.Absent[name]
 		case len(b.Of[name]) == 0:
 			ch.Absent = lacks[1] + b.Absent[name]
+		case !exact && tooShort(a.Unit, a.Of[name].Values(), b.Of[name].Values()):
+			ch.Absent = "less than 1 ms in both runs, which is too short to compare"
 		default:
 			w, err := compared(&ch, a.Of[name].Values(), b.Of[name].Values())
 			if err != nil {

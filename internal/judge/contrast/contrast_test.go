@@ -360,3 +360,37 @@ func TestWorse(t *testing.T) {
 		t.Errorf("worse: %v", got)
 	}
 }
+
+// What takes less than a millisecond in both runs says nothing; by the virtual clock it is exact.
+func TestShortPhasesAreNotCompared(t *testing.T) {
+	two := func(virtual bool) Contrast {
+		of := func(id string, factor float64) made {
+			return made{id: id, candidates: []string{"ext4", "xfs"}, rounds: 5, noise: 0.01, seed: uint64(len(id)), factor: map[string]float64{"mount": 1e-4 * factor, "xfs mount": 30},
+				run: func(r *result.Run) {
+					if virtual {
+						r.Clock = result.ClockVirtual
+					}
+				}}
+		}
+		c, err := Compare(of("a", 1).source(t), of("bb", 9).source(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for _, virtual := range []bool{false, true} {
+		compared := map[string]bool{}
+		for _, col := range slices.Concat(two(virtual).Columns, two(virtual).Extra) {
+			for _, ch := range col.Rows {
+				if ch.Absent == "" || !strings.Contains(ch.Absent, "too short") {
+					compared[ch.Candidate+" "+col.Key] = true
+				} else if ch.Outcome != "" || col.Key != "mount" || ch.Candidate != "ext4" {
+					t.Errorf("%s of %s: %s, %q", col.Key, ch.Candidate, ch.Absent, ch.Outcome)
+				}
+			}
+		}
+		if compared["ext4 mount"] != virtual || !compared["xfs mount"] {
+			t.Errorf("virtual: %v; compared are %v", virtual, compared)
+		}
+	}
+}

@@ -62,6 +62,8 @@ type Group struct {
 	Family int `json:"family"`
 	// Earlier is the number of steps that were left out.
 	Earlier int `json:"earlier,omitempty"`
+	// Older is the number of runs before them that were not read.
+	Older int `json:"older,omitempty"`
 }
 
 // Step is a run, or all runs of a kernel.
@@ -155,10 +157,10 @@ func last(runs []Run) Run { return runs[len(runs)-1] }
 
 // groupOf is what runs of one line have in common.
 func groupOf(r Run) []string {
-	return append([]string{r.Scale, r.Machine, r.Processor, r.Storage, r.ClockName()}, dataOf(r)...)
+	return append([]string{r.Scale, r.Machine, r.Processor, r.Storage, r.ClockName()}, dataOf(r.Run)...)
 }
 
-func dataOf(r Run) (out []string) {
+func dataOf(r result.Run) (out []string) {
 	for _, c := range r.Conditions {
 		if c.Group == "data" {
 			out = append(out, c.Name+" "+c.Value)
@@ -231,9 +233,14 @@ func part(s string) (first, rest string) {
 
 func digits(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
+// Head is the group of a run, without steps.
+func Head(r result.Run) Group {
+	return Group{Scale: r.Scale, Machine: r.Machine, On: r.Processor, Storage: r.Storage, Clock: r.ClockName(), Data: dataOf(r)}
+}
+
 func group(runs []Run, h History, most int) (Group, error) {
 	r := last(runs)
-	g := Group{Scale: r.Scale, Machine: r.Machine, On: r.Processor, Storage: r.Storage, Clock: r.ClockName(), Data: dataOf(r)}
+	g := Head(r.Run)
 	ordered := steps(runs, h.By)
 	if most > 0 && len(ordered) > most {
 		g.Earlier = len(ordered) - most
@@ -350,20 +357,16 @@ func (r rule) compare(level []Point, p Point, noise stats.StepNoise) (c Change, 
 	for _, q := range level {
 		values, means = append(values, q.values...), append(means, q.Estimate.Value)
 	}
+	// Most steps are within the margin, and need no test.
+	if math.Abs(meanLog(p.values)-meanLog(values)) < math.Log1p(r.margin)-1e-9 {
+		return c, false, nil
+	}
 	w, err := stats.Unpaired(values, p.values)
 	if err != nil {
 		return c, false, err
 	}
-	before, err := stats.GeoMean(values)
-	if err != nil {
-		return c, false, err
-	}
-	middle, err := stats.GeoMean(means)
-	if err != nil {
-		return c, false, err
-	}
-	far := noise.P(p.Estimate.Value/middle.Value, len(means))
-	c = Change{Step: p.Step, Before: verdict.IntervalOf(before), After: p.Estimate, Worse: w.Ratio > 1,
+	far := noise.P(p.Estimate.Value/math.Exp(meanLog(means)), len(means))
+	c = Change{Step: p.Step, After: p.Estimate, Worse: w.Ratio > 1,
 		Ratio: verdict.Interval{Value: w.Ratio, Low: w.Ratio, High: w.Ratio, N: len(p.values), Single: true}}
 	chance := 1.0
 	switch {
@@ -379,5 +382,18 @@ func (r rule) compare(level []Point, p Point, noise stats.StepNoise) (c Change, 
 		chance = max(chance, far)
 	}
 	c.P = min(1, chance*float64(r.family))
-	return c, math.Abs(math.Log(w.Ratio)) > math.Log1p(r.margin) && c.P < stats.Alpha, nil
+	if math.Abs(math.Log(w.Ratio)) <= math.Log1p(r.margin) || c.P >= stats.Alpha {
+		return c, false, nil
+	}
+	before, err := stats.GeoMean(values)
+	c.Before = verdict.IntervalOf(before)
+	return c, true, err
+}
+
+func meanLog(list []float64) float64 {
+	sum := 0.0
+	for _, x := range list {
+		sum += math.Log(x)
+	}
+	return sum / float64(len(list))
 }

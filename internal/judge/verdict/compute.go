@@ -23,50 +23,12 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 	}
 	f := gather(run, support, trials, st)
 	f.beside = beside
-	var err error
 	v := Verdict{Run: run, Title: st.Title, Source: st.Source}
 	if run.Virtual() {
 		v.Digest = result.Digest(trials)
 	}
-	if f.plan.Until == plan.UntilSettled {
-		s := Settle(run, trials, st, f.plan.Questions, run.Rounds)
-		f.settling, v.Settling = &s, &s
-	}
-	for _, s := range f.subjects {
-		v.Candidates = append(v.Candidates, s.Candidate)
-	}
-	for _, def := range st.Columns {
-		c, err := f.column(def)
-		if err != nil {
-			return Verdict{}, err
-		}
-		f.columns[def.Key] = c
-		public := c.public(f.subjects)
-		if def.Level {
-			public = f.levelColumn(def)
-		}
-		switch {
-		case !def.Extra:
-			v.Columns = append(v.Columns, public)
-		case f.entered(def):
-			v.Extra = append(v.Extra, public)
-		}
-	}
-	if f.survival, err = f.reliability(); err != nil {
+	if err := f.rank(&v, trials); err != nil {
 		return Verdict{}, err
-	}
-	v.Reliability = f.survival
-	for _, name := range uses {
-		if f.untimed() {
-			break // such a study ranks by what was lost, or not at all
-		}
-		u, there, err := f.use(name)
-		if err != nil {
-			return Verdict{}, fmt.Errorf("%s: %w", name, err)
-		}
-		if there {
-			v.Uses = append(v.Uses, u)
-		}
 	}
 	for _, c := range st.Claims {
 		claim, err := f.claim(c)
@@ -97,6 +59,67 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 	v.Warnings = f.warnings(v.Trials)
 	v.Reach = f.reach()
 	return v, nil
+}
+
+// Rank makes only the columns, the orders and the numbers of trials of a run's verdict, in a small part of the
+// time that all of it takes. Trials need no notes and no options.
+func Rank(run result.Run, support []result.Support, trials []result.Trial, st study.Study) (Verdict, error) {
+	if run.Counts() {
+		st = counting(st)
+	}
+	f := gather(run, support, trials, st)
+	v := Verdict{Run: run, Title: st.Title, Source: st.Source}
+	if err := f.rank(&v, trials); err != nil {
+		return Verdict{}, err
+	}
+	v.Trials = f.tally()
+	return v, nil
+}
+
+// rank fills in the columns, and the orders of the candidates by use.
+func (f *figures) rank(v *Verdict, trials []result.Trial) error {
+	if f.plan.Until == plan.UntilSettled {
+		s := Settle(f.run, trials, f.study, f.plan.Questions, f.run.Rounds)
+		f.settling, v.Settling = &s, &s
+	}
+	for _, s := range f.subjects {
+		v.Candidates = append(v.Candidates, s.Candidate)
+	}
+	for _, def := range f.study.Columns {
+		c, err := f.column(def)
+		if err != nil {
+			return err
+		}
+		f.columns[def.Key] = c
+		public := c.public(f.subjects)
+		if def.Level {
+			public = f.levelColumn(def)
+		}
+		switch {
+		case !def.Extra:
+			v.Columns = append(v.Columns, public)
+		case f.entered(def):
+			v.Extra = append(v.Extra, public)
+		}
+	}
+	var err error
+	if f.survival, err = f.reliability(); err != nil {
+		return err
+	}
+	v.Reliability = f.survival
+	for _, name := range uses {
+		if f.untimed() {
+			break // such a study ranks by what was lost, or not at all
+		}
+		u, there, err := f.use(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if there {
+			v.Uses = append(v.Uses, u)
+		}
+	}
+	return nil
 }
 
 // reach says what figures from this machine can and cannot show; empty: they

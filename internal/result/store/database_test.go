@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"whichfs/internal/result"
@@ -379,6 +382,19 @@ func execute(t *testing.T, server *database.Server, text string) {
 	must.Do(t, err)
 }
 
+// silently is execute, and the server has nothing to say about it.
+func silently(t *testing.T, server *database.Server, text string) {
+	t.Helper()
+	config, err := pgx.ParseConfig(server.At(server.Port, database.User, "public"))
+	must.Do(t, err)
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { t.Errorf("%s: %s", n.Severity, n.Message) }
+	c, err := pgx.ConnectConfig(t.Context(), config)
+	must.Do(t, err)
+	defer func() { _ = c.Close(context.Background()) }()
+	_, err = c.Exec(t.Context(), text)
+	must.Do(t, err)
+}
+
 // The SQL of the roles lets workers add, and viewers read.
 func TestRoles(t *testing.T) {
 	server := database.Shared(t)
@@ -389,8 +405,9 @@ func TestRoles(t *testing.T) {
 	must.Do(t, storetest.Fill(path, 1, storetest.Shape{Candidates: 1, Rounds: 2, Phases: 1, Metrics: 1}))
 	text, err := owner.Roles()
 	must.Do(t, err)
-	execute(t, server, text)
-	execute(t, server, text) // it can be run again
+	for range 2 { // it can be run again
+		silently(t, server, text)
+	}
 	as := func(user, role string) *store.Store {
 		t.Helper()
 		execute(t, server, fmt.Sprintf("CREATE USER %s PASSWORD '%s' IN ROLE whichfs_%s", user, os.Getenv("PGPASSWORD"), role))
@@ -410,6 +427,23 @@ func TestRoles(t *testing.T) {
 	trial.Place = 3
 	trial.ID, err = alice.BeginTrial("hers", trial)
 	must.Do(t, err)
+
+	release, err := alice.Hold("hers", func() { t.Error("somebody else cancelled the run") })
+	must.Do(t, err)
+	refused(t, bob.Cancel("hers"), store.ErrNotWritable, "another user")
+	refused(t, eve.Cancel("hers"), store.ErrNotWritable)
+	release()
+	ended := make(chan bool, 1)
+	release, err = alice.Hold("hers", func() { ended <- true })
+	must.Do(t, err)
+	must.Do(t, owner.Cancel("hers"))
+	wait.For(t, "the owner cancels the run", ended)
+	release()
+	must.Do(t, bob.AddRemark("hers", "#looks-odd"))
+	refused(t, eve.AddRemark("hers", "#hers"), store.ErrNotWritable)
+	if list, _, err := eve.Find(store.Query{Label: "looks-odd"}); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
 
 	refused(t, bob.FinishTrial(trial), nil, "another user")
 	refused(t, bob.UpdateRun(example("hers")), store.ErrNotWritable, "another user")

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -22,14 +21,7 @@ var types = strings.NewReplacer(
 	"INTEGER", "BIGINT", "REAL", "DOUBLE PRECISION", "BLOB", "BYTEA", " STRICT, WITHOUT ROWID", "", " STRICT", "",
 )
 
-// queries holds those already turned, by their text.
-var queries sync.Map
-
 func (p *postgres) say(query string, args []any) (string, []any) {
-	said, ok := queries.Load(query)
-	if !ok {
-		said, _ = queries.LoadOrStore(query, numbered(query))
-	}
 	var out []any
 	for i, a := range args {
 		if text, ok := a.(string); ok && !plain(text) {
@@ -42,7 +34,7 @@ func (p *postgres) say(query string, args []any) (string, []any) {
 	if out == nil {
 		out = args
 	}
-	return said.(string), out //nolint:forcetypeassert // only this function stores
+	return numbered(query), out
 }
 
 // numbered turns ? and ?1 into $1, and the few other words that differ.

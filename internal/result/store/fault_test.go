@@ -145,7 +145,7 @@ func TestDiskFull(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
-	for _, size := range []string{"256k", "512k"} {
+	for _, size := range []string{"320k", "512k"} {
 		dir := t.TempDir()
 		must.Do(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size))
 		path := filepath.Join(dir, "data", "results.db")
@@ -303,9 +303,9 @@ func TestVersions(t *testing.T) {
 		filled(t, path)
 		const step = "ALTER TABLE run ADD COLUMN mood TEXT"
 		_, err := store.OpenReadOnlyNext(path, step)
-		refused(t, err, store.ErrVersion, "older whichfs", "schema 5", "needs 6")
+		refused(t, err, store.ErrVersion, "older whichfs", "schema 6", "needs 7")
 		_, err = store.OpenNext(path, step, "CREATE TABLE half (a INTEGER); INSERT INTO nowhere VALUES (1)")
-		refused(t, err, nil, "version 6 to 7", path)
+		refused(t, err, nil, "version 7 to 8", path)
 		for range 2 { // the first migrates the store, the second finds it migrated
 			s, err := store.OpenNext(path, step, "CREATE TABLE half (a INTEGER)") // the failed step left nothing
 			must.Do(t, err)
@@ -316,7 +316,7 @@ func TestVersions(t *testing.T) {
 		}
 		for _, open := range []func(string) (*store.Store, error){store.Open, store.OpenReadOnly} {
 			_, err := open(path)
-			refused(t, err, store.ErrVersion, "newer whichfs", "schema 7", "up to 5", "WHICHFS_STORE")
+			refused(t, err, store.ErrVersion, "newer whichfs", "schema 8", "up to 6", "WHICHFS_STORE")
 		}
 	})
 }

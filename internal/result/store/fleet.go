@@ -30,7 +30,7 @@ import (
 
 // fleetVersion is the schema's version that has fleets, and riverVersion River's that belongs to it.
 const (
-	fleetVersion = 5
+	fleetVersion = 6
 	riverVersion = 8
 )
 
@@ -195,8 +195,14 @@ func (f *Fleet) Share(ctx context.Context, run string, needs Needs, jobs []Job) 
 		if err != nil || made.RowsAffected() == 0 {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "UPDATE run SET state = $2, ended = NULL WHERE id = $1", run, string(result.Running)); err != nil {
+		var number int64
+		if err := tx.QueryRow(ctx, "UPDATE run SET state = $2, ended = NULL WHERE id = $1 RETURNING number", run, string(result.Running)).Scan(&number); err != nil {
 			return err
+		}
+		for _, step := range circumstances {
+			if _, err := tx.Exec(ctx, strings.Replace(step, "?", "$1", 1), number); err != nil {
+				return err
+			}
 		}
 		return f.insert(ctx, tx, queue, jobs)
 	})

@@ -39,7 +39,9 @@ func (s *Store) Held(id string) bool { return s.marker.held(id) }
 
 // Cancel has the process that carries out a run end it, as an interrupt does. It does not
 // wait for that.
-func (s *Store) Cancel(id string) error { return s.marker.cancel(id) }
+func (s *Store) Cancel(id string) error {
+	return s.wrap(s.persist(func() error { return s.marker.cancel(id) }), "cancelling run "+id)
+}
 
 // Killed is the state of a run that never ended, and on which no process is working.
 const Killed = "killed"
@@ -57,7 +59,7 @@ func heldElsewhere(id string) error {
 }
 
 func heldNowhere(id string) error {
-	return result.Refuse("whichfs runs shows what runs", "no process of this machine is carrying out run %s", id)
+	return result.Refuse("whichfs runs shows what runs", "no process is carrying out run %s", id)
 }
 
 // A run in a file is marked by an abstract socket, which has no file: the kernel removes it with the

@@ -1,43 +1,92 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+
+	"whichfs/internal/result"
+)
 
 // Mark tells whether anything that was computed from a run still holds.
 type Mark struct {
-	ID string
+	ID, Study string
 	// Of changes with the run's figures.
 	Of string
 }
 
-// Marks returns those of the runs that a query chooses, oldest first. It reads no more of a finished
-// run than its row's beginning.
-func (s *Store) Marks(q Query) (list []Mark, err error) {
+// Marks returns those of the runs that a query chooses, oldest first.
+func (s *Store) Marks(q Query) ([]Mark, error) {
 	where, args := q.where()
+	return s.marks("SELECT run.id, c.study, run.rounds, c.state FROM circumstances AS c CROSS JOIN run ON run.number = c.run WHERE "+where+" ORDER BY c.run", args...)
+}
+
+// Latest returns the marks of the latest finished run under each of the conditions that a query chooses:
+// study, scale, machine, storage, kernel and clock with its processor. The latest comes first.
+func (s *Store) Latest(q Query) ([]Mark, error) {
+	q.State = string(result.Finished)
+	where, args := q.where()
+	return s.marks(`SELECT run.id, run.study, run.rounds, run.state FROM
+		(SELECT max(c.run) AS latest FROM circumstances AS c WHERE `+where+` GROUP BY c.study, c.scale, c.machine, c.storage, c.kernel, c.clock) AS newest
+		CROSS JOIN run ON run.number = newest.latest ORDER BY run.number DESC`+limit(q.Limit), args...)
+}
+
+// Line is the runs that may be compared with each other: those of one study, scale, machine, storage,
+// clock and data.
+type Line struct {
+	Latest string // its ID
+	Runs   int
+}
+
+// Lines returns those of the runs that a query chooses, the one with the latest run first.
+func (s *Store) Lines(q Query) (list []Line, err error) {
+	where, args := q.where()
+	err = s.read("looking for runs", func(c *conn) error {
+		list = nil
+		return each(c, func(scan func(...any) error) error {
+			var one Line
+			err := scan(&one.Latest, &one.Runs)
+			list = append(list, one)
+			return err
+		}, `SELECT run.id, newest.runs FROM
+			(SELECT max(c.run) AS latest, count(*) AS runs FROM circumstances AS c WHERE `+where+` GROUP BY c.study, c.scale, c.machine, c.storage, c.clock, c.data) AS newest
+			CROSS JOIN run ON run.number = newest.latest ORDER BY run.number DESC`, args...)
+	})
+	return list, err
+}
+
+// Of returns the marks of the latest runs of a line that a query chooses, at most so many, oldest first.
+func (s *Store) Of(l Line, q Query, most int) (list []Mark, err error) {
+	where, args := q.where()
+	return s.marks(`SELECT run.id, c.study, run.rounds, c.state FROM (
+			SELECT c.run, c.study, c.state FROM circumstances AS l JOIN circumstances AS c
+			ON c.study = l.study AND c.scale = l.scale AND c.machine = l.machine AND c.storage = l.storage AND c.clock = l.clock AND c.data = l.data
+			WHERE l.run = (SELECT number FROM run WHERE id = ?) AND `+where+` ORDER BY c.run DESC`+limit(most)+`) AS c
+		CROSS JOIN run ON run.number = c.run ORDER BY c.run`, append([]any{l.Latest}, args...)...)
+}
+
+func limit(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" LIMIT %d", n)
+}
+
+// marks reads IDs, studies, rounds and states. The figures of a finished run are final, unless it gets more rounds.
+func (s *Store) marks(query string, args ...any) (list []Mark, err error) {
 	var open []int
 	err = s.read("looking for runs", func(c *conn) error {
 		list, open = nil, nil
-		unfinished := map[int64]bool{}
-		err := each(c, func(scan func(...any) error) error {
-			var number int64
-			err := scan(&number)
-			unfinished[number] = true
-			return err
-		}, "SELECT number FROM run WHERE state < 'finished' OR state > 'finished'")
-		if err != nil {
-			return err
-		}
 		return each(c, func(scan func(...any) error) error {
-			var number int64
-			var rounds int
 			var one Mark
-			err := scan(&number, &one.ID, &rounds)
+			var rounds int
+			var state result.RunState
+			err := scan(&one.ID, &one.Study, &rounds, &state)
 			one.Of = fmt.Sprint(rounds)
-			if unfinished[number] {
+			if state != result.Finished {
 				open = append(open, len(list))
 			}
 			list = append(list, one)
 			return err
-		}, "SELECT number, id, rounds FROM run WHERE "+where+" ORDER BY number", args...)
+		}, query, args...)
 	})
 	for _, i := range open {
 		if err != nil {
@@ -49,29 +98,4 @@ func (s *Store) Marks(q Query) (list []Mark, err error) {
 		list[i].Of = fmt.Sprint(p)
 	}
 	return list, err
-}
-
-// Latest returns the IDs of the latest finished run under each of the conditions that a query chooses:
-// study, scale, machine, storage, kernel and clock with its processor. The latest comes first.
-func (s *Store) Latest(q Query) (ids []string, err error) {
-	where, args := q.where()
-	condition := func(name string) string {
-		return `(SELECT min(value) FROM condition WHERE condition.run = run.number AND condition.name = '` + name + `' AND condition."group" = 'machine')`
-	}
-	limit := ""
-	if q.Limit > 0 {
-		limit = fmt.Sprintf(" LIMIT %d", q.Limit)
-	}
-	err = s.read("looking for the latest runs", func(c *conn) error {
-		ids = nil
-		return each(c, func(scan func(...any) error) error {
-			var id string
-			err := scan(&id)
-			ids = append(ids, id)
-			return err
-		}, `SELECT id FROM run JOIN (SELECT max(number) AS latest FROM (
-				SELECT number, study, scale, machine, storage, `+condition("kernel")+` AS kernel, `+condition("clock")+` AS clock FROM run WHERE number IN (SELECT number FROM run WHERE state = 'finished') AND `+where+`) AS known
-			GROUP BY study, scale, machine, storage, kernel, clock) AS newest ON number = newest.latest ORDER BY number DESC`+limit, args...)
-	})
-	return ids, err
 }

@@ -32,11 +32,13 @@ type postgres struct {
 	url    string // without its password
 	schema string // namespace of our tables
 	writer string // names this process in the table receipt
-	config *pgx.ConnConfig
 
-	db    *sql.DB
-	mu    sync.Mutex
-	marks map[string]bool // runs held by this process
+	config   pgx.ConnConfig
+	db       *sql.DB
+	mu       sync.Mutex
+	marks    map[string]bool   // runs held by this process
+	cancels  map[string]func() // what ends them, if anything does
+	unlisten func()            // ends listening for cancels; nil: nobody listens
 }
 
 // oldest is the server's oldest major version that is supported: that of the tests.
@@ -90,7 +92,7 @@ func connectPostgres(path string, parameters map[string]string) (*Store, *postgr
 	if err != nil {
 		return nil, nil, refuseURL(path, err)
 	}
-	p := &postgres{url: withoutPassword(path), writer: rand.Text(), marks: map[string]bool{}}
+	p := &postgres{url: withoutPassword(path), writer: rand.Text(), marks: map[string]bool{}, cancels: map[string]func(){}}
 	for name, value := range map[string]string{
 		"search_path": "whichfs", "application_name": "whichfs",
 		// The server must notice that we are gone within a minute: it keeps our locks until then.
@@ -109,7 +111,7 @@ func connectPostgres(path string, parameters map[string]string) (*Store, *postgr
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 10 * time.Second
 	}
-	p.config = config
+	p.config = *config
 	p.db = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(p.mark))
 	p.db.SetMaxOpenConns(1) // the marks are the connection's
 	return &Store{path: p.url, db: p.db, engine: p, marker: p, words: map[string]int64{}}, p, nil
@@ -311,7 +313,7 @@ func (p *postgres) mark(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-func (p *postgres) hold(id string, lost bool, _ func()) (release func(), err error) {
+func (p *postgres) hold(id string, lost bool, cancel func()) (release func(), err error) {
 	var ok bool
 	if err := p.db.QueryRow("SELECT pg_try_advisory_lock($1)", p.key(id)).Scan(&ok); err != nil {
 		return nil, err
@@ -329,12 +331,23 @@ func (p *postgres) hold(id string, lost bool, _ func()) (release func(), err err
 	p.mu.Lock()
 	p.marks[id] = true
 	p.mu.Unlock()
-	return func() {
-		p.mu.Lock()
-		delete(p.marks, id)
-		p.mu.Unlock()
-		_, _ = p.db.Exec("SELECT pg_advisory_unlock($1)", p.key(id)) // or the connection's end does it
-	}, nil
+	if cancel != nil {
+		// That somebody wanted an earlier process to end says nothing about this one.
+		if _, err := p.db.Exec("UPDATE run SET cancelled = 0 WHERE id = $1 AND cancelled <> 0", id); err != nil {
+			p.release(id)
+			return nil, err
+		}
+		p.heed(id, cancel)
+	}
+	return func() { p.release(id) }, nil
+}
+
+func (p *postgres) release(id string) {
+	p.heed(id, nil)
+	p.mu.Lock()
+	delete(p.marks, id)
+	p.mu.Unlock()
+	_, _ = p.db.Exec("SELECT pg_advisory_unlock($1)", p.key(id)) // or the connection's end does it
 }
 
 func (p *postgres) held(id string) bool {
@@ -347,17 +360,6 @@ func (p *postgres) held(id string) bool {
 		AND objid::bigint = $2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`,
 		int64(key>>32), int64(key&0xffffffff)).Scan(&held)
 	return err == nil && held
-}
-
-// cancel reaches the workers of a fleet, and no other process on another machine.
-func (p *postgres) cancel(id string) error {
-	if p.shared(id) {
-		return p.cancelShared(id)
-	}
-	if !p.held(id) {
-		return heldNowhere(id)
-	}
-	return result.Refuse("interrupt it where it runs", "a run of a store in a database is cancelled on the machine that carries it out")
 }
 
 //go:embed roles.sql

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -30,38 +30,29 @@ type Found struct {
 	Labels []string `json:"labels,omitempty"`
 }
 
-// where is the condition of a query, without Before.
+// where is the condition of a query on the circumstances, c, without Before.
 func (q Query) where() (text string, args []any) {
-	var list []string
+	list := []string{"TRUE"}
 	add := func(condition string, values ...any) {
 		list, args = append(list, condition), append(args, values...)
 	}
-	part := func(s string) string { return "%" + escaped(strings.ToLower(s)) + "%" }
-	if q.Study != "" {
-		add("study = ?", q.Study)
+	for _, one := range [][2]string{{"study", q.Study}, {"state", q.State}} {
+		if one[1] != "" {
+			add("c."+one[0]+" = ?", one[1])
+		}
 	}
-	if q.State != "" {
-		add("state = ?", q.State)
-	}
-	if q.Machine != "" {
-		add(`lower(machine) LIKE ? ESCAPE '\'`, part(q.Machine))
-	}
-	if q.Storage != "" {
-		add(`lower(storage) LIKE ? ESCAPE '\'`, part(q.Storage))
-	}
-	if q.Kernel != "" {
-		add(`EXISTS (SELECT 1 FROM condition WHERE condition.run = run.number AND condition."group" = 'machine' AND condition.name = 'kernel' AND lower(condition.value) LIKE ? ESCAPE '\')`, part(q.Kernel))
+	for _, one := range [][2]string{{"machine", q.Machine}, {"storage", q.Storage}, {"kernel", q.Kernel}} {
+		if one[1] != "" {
+			add("lower(c."+one[0]+`) LIKE ? ESCAPE '\'`, "%"+escaped(strings.ToLower(one[1]))+"%")
+		}
 	}
 	if q.Filesystem != "" {
 		// The column is a JSON list of candidates, each a name that options follow.
 		name := `%"` + escaped(q.Filesystem)
-		add(`(candidates LIKE ? ESCAPE '\' OR candidates LIKE ? ESCAPE '\')`, name+`"%`, name+` %`)
+		add(`(c.candidates LIKE ? ESCAPE '\' OR c.candidates LIKE ? ESCAPE '\')`, name+`"%`, name+` %`)
 	}
 	if q.Label != "" {
-		add("EXISTS (SELECT 1 FROM label WHERE label.run = run.number AND label.text = ?)", strings.ToLower(strings.TrimPrefix(q.Label, "#")))
-	}
-	if len(list) == 0 {
-		return "TRUE", nil
+		add("EXISTS (SELECT 1 FROM label WHERE label.run = c.run AND label.text = ?)", strings.ToLower(strings.TrimPrefix(q.Label, "#")))
 	}
 	return strings.Join(list, " AND "), args
 }
@@ -72,55 +63,61 @@ func escaped(s string) string { return strings.NewReplacer(`\`, `\\`, `%`, `\%`,
 // Find lists the runs that a query chooses, the latest first, and counts all of them.
 func (s *Store) Find(q Query) (list []Found, total int, err error) {
 	err = s.read("looking for runs", func(c *conn) error {
-		list = nil
-		where, args := q.where()
-		if err := c.queryRow("SELECT count(*) FROM run WHERE "+where, args...).Scan(&total); err != nil {
-			return err
-		}
+		list, total = nil, 0
+		before := int64(math.MaxInt64)
 		if q.Before != "" {
-			number, err := s.number(c, q.Before)
-			if err != nil {
+			var err error
+			if before, err = s.number(c, q.Before); err != nil {
 				return err
 			}
-			where, args = where+" AND number < ?", append(args, number)
 		}
-		limit := ""
-		if q.Limit > 0 {
-			limit = fmt.Sprintf(" LIMIT %d", q.Limit)
-		}
-		at := map[int64]int{}
+		where, args := q.where()
+		var numbers []string
 		err := each(c, func(scan func(...any) error) error {
-			var one Found
-			var concluded int
-			var kernel sql.NullString
-			run, number, planned, err := scanRun(scan, &concluded, &one.Done, &kernel)
-			one.Run, one.Planned, one.Failed, one.Kernel = run, planned, concluded-one.Done, kernel.String
-			one.Run.Plan = nil
-			at[number] = len(list)
-			list = append(list, one)
-			return err
-		}, `SELECT `+runColumns+`,
-			(SELECT count(*) FROM trial WHERE run = number AND outcome IS NOT NULL),
-			(SELECT count(*) FROM trial WHERE run = number AND outcome = 'done'),
-			(SELECT min(value) FROM condition WHERE condition.run = number AND condition."group" = 'machine' AND condition.name = 'kernel')
-			FROM run WHERE `+where+` ORDER BY number DESC`+limit, args...)
-		if err != nil {
-			return err
-		}
-		if len(list) == 0 {
-			return nil
-		}
-		return each(c, func(scan func(...any) error) error {
 			var number int64
-			var text string
-			err := scan(&number, &text)
-			if i, ok := at[number]; ok {
-				list[i].Labels = append(list[i].Labels, text)
+			err := scan(&number)
+			total++
+			if number < before && (q.Limit == 0 || len(numbers) < q.Limit) {
+				numbers = append(numbers, strconv.FormatInt(number, 10))
 			}
 			return err
-		}, "SELECT run, text FROM label WHERE run BETWEEN ? AND ? ORDER BY run, text", slices.Min(slices.Collect(maps.Keys(at))), slices.Max(slices.Collect(maps.Keys(at))))
+		}, "SELECT c.run FROM circumstances AS c WHERE "+where+" ORDER BY c.run DESC", args...)
+		if err != nil || len(numbers) == 0 {
+			return err
+		}
+		list, err = readFound(c, strings.Join(numbers, ","))
+		return err
 	})
 	return list, total, err
+}
+
+// readFound reads the runs of a list of numbers, the latest first.
+func readFound(c *conn, numbers string) (list []Found, err error) {
+	at := map[int64]int{}
+	err = each(c, func(scan func(...any) error) error {
+		var one Found
+		var concluded int
+		run, number, planned, err := scanRun(scan, &concluded, &one.Done, &one.Kernel)
+		one.Run, one.Planned, one.Failed = run, planned, concluded-one.Done
+		one.Run.Plan = nil
+		at[number] = len(list)
+		list = append(list, one)
+		return err
+	}, `SELECT `+runColumns+`,
+		(SELECT count(*) FROM trial WHERE run = number AND outcome IS NOT NULL),
+		(SELECT count(*) FROM trial WHERE run = number AND outcome = 'done'),
+		(SELECT kernel FROM circumstances WHERE run = number)
+		FROM run WHERE number IN (`+numbers+`) ORDER BY number DESC`)
+	if err != nil {
+		return nil, err
+	}
+	return list, each(c, func(scan func(...any) error) error {
+		var number int64
+		var text string
+		err := scan(&number, &text)
+		list[at[number]].Labels = append(list[at[number]].Labels, text)
+		return err
+	}, "SELECT run, text FROM label WHERE run IN ("+numbers+") ORDER BY run, text")
 }
 
 // Values are the distinct studies, machines and storages of all runs.
@@ -136,7 +133,7 @@ func (s *Store) Values() (v Values, err error) {
 				err := scan(&text)
 				*into = append(*into, text)
 				return err
-			}, "SELECT DISTINCT "+column+" FROM run ORDER BY 1")
+			}, "SELECT DISTINCT "+column+" FROM circumstances ORDER BY 1")
 			if err != nil {
 				return err
 			}

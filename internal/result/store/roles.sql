@@ -6,6 +6,7 @@
 -- part in the runs of the fleet, whose conditions, notes and end it writes. A viewer
 -- reads. The owner may do everything. It can be run again.
 BEGIN;
+SET LOCAL client_min_messages = warning; -- not what is made for the first time
 SET search_path = @schema@;
 
 DO $$ BEGIN
@@ -15,9 +16,9 @@ END $$;
 
 GRANT USAGE ON SCHEMA @schema@ TO whichfs_worker, whichfs_viewer;
 GRANT SELECT ON ALL TABLES IN SCHEMA @schema@ TO whichfs_worker, whichfs_viewer;
-GRANT INSERT ON word, run, condition, run_note, support, trial, measurement, note, option, artifact, probe, receipt, remark, label TO whichfs_worker;
+GRANT INSERT ON word, run, circumstances, condition, run_note, support, trial, measurement, note, option, artifact, probe, receipt, remark, label TO whichfs_worker;
 GRANT UPDATE ON run, trial, receipt TO whichfs_worker;
-GRANT DELETE ON run, condition, run_note, support, trial, probe, receipt TO whichfs_worker;
+GRANT DELETE ON run, circumstances, condition, run_note, support, trial, probe, receipt TO whichfs_worker;
 GRANT INSERT, UPDATE, DELETE ON fleet, worker, repeat, file, file_part, river_job, river_leader, river_queue, river_notification TO whichfs_worker;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA @schema@ TO whichfs_worker;
 
@@ -31,12 +32,12 @@ DO $$ DECLARE
     name TEXT;
     own TEXT;
 BEGIN
-    FOREACH name IN ARRAY ARRAY['run', 'trial', 'probe', 'receipt', 'condition', 'run_note', 'support', 'measurement', 'note', 'option', 'artifact', 'remark', 'label'] LOOP
+    FOREACH name IN ARRAY ARRAY['run', 'trial', 'probe', 'receipt', 'circumstances', 'condition', 'run_note', 'support', 'measurement', 'note', 'option', 'artifact', 'remark', 'label'] LOOP
         own := CASE
             WHEN name = 'run' THEN 'owner = current_user OR EXISTS (SELECT FROM fleet WHERE fleet.run = run.number)'
             WHEN name IN ('trial', 'probe', 'receipt') THEN 'owner = current_user'
             WHEN name IN ('remark', 'label') THEN 'true' -- anybody who may write may say something of a run
-            WHEN name IN ('condition', 'run_note', 'support') THEN format('EXISTS (SELECT FROM run WHERE number = %1$I.run AND owner = current_user) OR EXISTS (SELECT FROM fleet WHERE fleet.run = %1$I.run)', name)
+            WHEN name IN ('circumstances', 'condition', 'run_note', 'support') THEN format('EXISTS (SELECT FROM run WHERE number = %1$I.run AND owner = current_user) OR EXISTS (SELECT FROM fleet WHERE fleet.run = %1$I.run)', name)
             ELSE format('EXISTS (SELECT FROM trial WHERE id = %I.trial AND owner = current_user)', name)
         END;
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);

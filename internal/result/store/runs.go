@@ -82,7 +82,7 @@ func (s *Store) UpdateRun(r result.Run) error {
 	})
 }
 
-// describeRun replaces the conditions and notes of a run.
+// describeRun replaces the conditions and notes of a run, and what it is found by.
 func (t *tx) describeRun(number int64, r result.Run) error {
 	for _, table := range []string{"condition", "run_note"} {
 		if _, err := t.Exec("DELETE FROM "+table+" WHERE run = ?", number); err != nil {
@@ -92,7 +92,7 @@ func (t *tx) describeRun(number int64, r result.Run) error {
 	return t.describe(number, r.Conditions, 0, r.Notes, 0)
 }
 
-// describe adds conditions and notes to a run, which has so many already.
+// describe adds conditions and notes to a run, which has so many already, and notes what it is found by.
 func (t *tx) describe(number int64, conditions []result.Condition, had int, notes []result.Note, noted int) error {
 	for i, c := range conditions {
 		if _, err := t.Exec("INSERT INTO condition VALUES (?, ?, ?, ?, ?, ?)",
@@ -106,7 +106,18 @@ func (t *tx) describe(number int64, conditions []result.Condition, had int, note
 			return err
 		}
 	}
+	for _, step := range circumstances {
+		if _, err := t.Exec(step, number); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// circumstances are the statements that note anew what a run is found by.
+var circumstances = []string{
+	"DELETE FROM circumstances WHERE run = ?",
+	"INSERT INTO circumstances SELECT * FROM circumstances_of WHERE run = ?",
 }
 
 // MergeRun adds those conditions and notes that a run does not have yet, and
@@ -250,7 +261,11 @@ func (t *tx) notMine(table, id string, missing error) error {
 	if there == 0 {
 		return missing
 	}
-	return trouble(ErrNotWritable, result.Refused, t.store.path, table+" "+id+" belongs to another user", "that user may change it, and the owner of the database", nil)
+	return notOwned(t.store.path, table, id)
+}
+
+func notOwned(path, table, id string) error {
+	return trouble(ErrNotWritable, result.Refused, path, table+" "+id+" belongs to another user", "that user may change it, and the owner of the database", nil)
 }
 
 func noRun(path, id string) error {

@@ -29,6 +29,19 @@ func Devices(t testing.TB) {
 	}
 }
 
+// Fetched: a file is used that scripts/axe-core fetches. It is missing only where there is no network, and never in
+// continuous integration.
+func Fetched(t testing.TB, path string) {
+	t.Helper()
+	if _, err := os.Stat(path); err == nil {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("there is no %s: make packages-test fetches it", path)
+	}
+	t.Skipf("there is no %s: make packages-test fetches it, with a network", path)
+}
+
 func unlessShort(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {

@@ -29,7 +29,6 @@ var ErrNoProgram = errors.New("the lab's image does not have it")
 type Set struct {
 	root    fs.FS
 	machine elf.Machine
-	size    int64
 	entries []toolbox.Entry
 	// stored are the names in the set of files of the root, by path.
 	stored map[string]string
@@ -66,7 +65,6 @@ func FromLab(image lab.Image) (*Set, io.Closer, error) {
 }
 
 // Size is that of all files, in bytes.
-func (s *Set) Size() int64 { return s.size }
 
 // configured are files that programs read, with the variable by which they find one elsewhere.
 var configured = map[string]toolbox.Setting{
@@ -229,7 +227,6 @@ func (s *Set) keep(name, from string, content []byte) string {
 	if i := slices.IndexFunc(s.entries, func(e toolbox.Entry) bool { return e.Content != nil && e.File == name }); i >= 0 {
 		return name
 	}
-	s.size += int64(len(content))
 	s.entries = append(s.entries, toolbox.Entry{File: name, Content: content})
 	return name
 }

@@ -94,8 +94,8 @@ func TestNothingTwiceAndNothingElse(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	s := hostSet(t)
-	if err := s.Add("no-such-program"); !errors.Is(err, toolset.ErrNoProgram) || s.Size() != 0 {
-		t.Errorf("%v, %d bytes", err, s.Size())
+	if err := s.Add("no-such-program"); !errors.Is(err, toolset.ErrNoProgram) {
+		t.Error(err)
 	}
 	if _, err := toolset.New(os.DirFS("/"), "riscv64"); err == nil || !strings.Contains(err.Error(), "no programs for riscv64") {
 		t.Error(err)

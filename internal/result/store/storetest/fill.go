@@ -52,6 +52,31 @@ func Fill(path string, runs int, shape Shape) error {
 	return s.Close()
 }
 
+// Years adds the given number of runs to a store, made as a lab makes them over the years: on four
+// machines with five storages each, under one kernel after the other, a few with labels.
+func Years(s *store.Store, runs int, shape Shape) error {
+	machines := []string{"fake", "local", "ssh:root@board-1", "ssh:root@board-2"}
+	storages := []string{"disk:1G", "sim:sd-basic,1G", "sim:emmc-fast,2G", "loop:1G", "/dev/mmcblk1"}
+	began := time.Date(2016, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range runs {
+		id := fmt.Sprintf("fill-%05d", i+1)
+		run, trials := Run(id, shape, uint64(i+1))
+		run.Machine, run.Storage = machines[i%len(machines)], storages[i/len(machines)%len(storages)]
+		run.Started = began.Add(time.Duration(i) * 7 * time.Hour)
+		run.Ended = run.Started.Add(time.Hour)
+		run.Conditions[0].Value = fmt.Sprintf("%d.%d.%d", 5+i*3/runs, i*60/runs%20, i*600/runs%10)
+		if err := s.Import(run, len(trials), trials); err != nil {
+			return err
+		}
+		if i%100 == 0 {
+			if err := s.AddRemark(id, "#nightly of the lab"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 var candidates = []string{
 	"ext4", "ext4 -O ^has_journal", "ext2", "xfs", "btrfs -m single", "btrfs -m single -o compress=lzo",
 	"btrfs -m single -o compress=zstd", "f2fs", "f2fs -O extra_attr,inode_checksum,sb_checksum,compression",
