@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/result/store"
 	"whichfs/internal/testing/database"
 	"whichfs/internal/testing/must"
+	"whichfs/internal/testing/wait"
 )
 
 // Two processes describe one run: nothing of either is lost, and what was first stays.
@@ -187,7 +188,10 @@ func TestJobsOfLostWorkers(t *testing.T) {
 	must.Do(t, gone.Close())
 	sweep("it may connect again", [3]int{0, 1, 0})
 	execute("UPDATE worker SET seen = now() - interval '6 s' WHERE id = 'gone'")
-	sweep("it is gone", [3]int{1, 0, 0})
+	wait.Until(t, "the server has noticed that it is gone", func() bool {
+		must.Do(t, f.Sweep(t.Context()))
+		return f.jobs() == [3]int{1, 0, 0}
+	})
 
 	f.take("nobody")
 	sweep("there is no such worker", [3]int{1, 0, 0})
