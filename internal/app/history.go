@@ -138,7 +138,7 @@ func (a *App) History(m *Memory, q store.Query, ask history.Question) (h history
 
 // The most that RecentHistory reads.
 const (
-	mostSteps = 200 // runs, where the steps are kernels
+	mostSteps = 100 // runs, where the steps are kernels
 	mostLines = 50  // groups
 )
 

@@ -16,7 +16,7 @@ import (
 )
 
 // lastSteps is the number of runs of a group that a page shows.
-const lastSteps = 100
+const lastSteps = 50
 
 // showHistory shows the figures of a study over time or over kernels.
 func (s *Server) showHistory(w http.ResponseWriter, r *http.Request) error {
