@@ -123,8 +123,11 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	return s, nil
 }
 
+// beginning is a way to begin a session: with a board that is on, that starts, or that is switched off and on.
+type beginning func(context.Context, machine.Spec) (*session, error)
+
 // start begins a session and has it prepare its storage.
-func (m *Machine) start(ctx context.Context, spec machine.Spec, begin func(context.Context, machine.Spec) (*session, error)) (*session, error) {
+func (m *Machine) start(ctx context.Context, spec machine.Spec, begin beginning) (*session, error) {
 	s, err := begin(ctx, spec)
 	if err != nil {
 		return nil, err

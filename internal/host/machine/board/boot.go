@@ -83,7 +83,7 @@ func (s *session) usual(ctx context.Context) error {
 	if err := s.machine.restore(ctx); err != nil {
 		return err
 	}
-	return s.replace(ctx, s.spec)
+	return s.replace(ctx, s.spec, s.machine.untilUp)
 }
 
 // bootOnce ends the session and boots from its storage. The board is left on.

@@ -29,7 +29,7 @@ func (s *session) Cut(ctx context.Context, order machine.Cut, events machine.Eve
 	c.spec.Data, c.spec.Trees = nil, nil
 	done, err := powercut.Run(ctx, order, under, func(uint64) (powercut.Storage, error) { return &powerless{cutter: c}, nil }, events)
 	if c.stale && ctx.Err() == nil {
-		if back := s.replace(ctx, s.spec); err == nil && back != nil {
+		if back := s.replace(ctx, s.spec, s.machine.begin); err == nil && back != nil {
 			err = back
 		}
 	}
@@ -74,7 +74,7 @@ func (p *powerless) Write(ctx context.Context, t wire.Trial, after time.Duration
 	}
 	s := p.session
 	if p.dead { // an earlier cut was spoiled
-		if err := p.revive(ctx); err != nil {
+		if err := p.revive(ctx, s.machine.begin); err != nil {
 			return wire.Done{}, err
 		}
 	}
@@ -109,8 +109,8 @@ func (p *powerless) Write(ctx context.Context, t wire.Trial, after time.Duration
 	if failure != nil {
 		return wire.Done{}, failure
 	}
-	if err != nil && !cut {
-		p.stale, p.dead = true, true // of a session that has failed nothing more can be asked
+	if err != nil && !cut { // of a session that has failed nothing more can be asked
+		p.stale, p.dead = true, true
 	}
 	return powercut.Ended(ctx, cut, done, err)
 }
@@ -124,9 +124,9 @@ func (p *powerless) Verify(ctx context.Context, t wire.Trial, events machine.Eve
 	if err := p.restore(ctx); err != nil {
 		return wire.Done{}, err
 	}
-	err := p.revive(ctx)
+	err := p.revive(ctx, s.machine.untilUp)
 	if err != nil && ctx.Err() == nil { // nothing has mounted what the cut has left
-		err = p.revive(ctx)
+		err = p.revive(ctx, s.machine.restart)
 	}
 	if err != nil {
 		return wire.Done{}, err
@@ -135,12 +135,16 @@ func (p *powerless) Verify(ctx context.Context, t wire.Trial, events machine.Eve
 		text := fmt.Sprintf("the program that switched the power off began %.3f s and ended %.3f s after the first promise arrived", p.from.Seconds(), p.to.Seconds())
 		events.Figures(wire.Figures{Phase: "verify", Notes: []result.Note{{Phase: "verify", Level: result.Warning, Text: text}}})
 	}
-	return s.Client.Trial(ctx, t, events)
+	done, err := s.Client.Trial(ctx, t, events)
+	if err != nil {
+		p.stale, p.dead = true, true
+	}
+	return done, err
 }
 
 // revive begins a session in place of one that is dead.
-func (c *cutter) revive(ctx context.Context) error {
-	if err := c.session.replace(ctx, c.spec); err != nil {
+func (c *cutter) revive(ctx context.Context, begin beginning) error {
+	if err := c.session.replace(ctx, c.spec, begin); err != nil {
 		return err
 	}
 	c.dead, c.stale = false, len(c.session.spec.Data) > 0
@@ -170,10 +174,10 @@ func (s *session) abandon() {
 var errPowerless = errors.New("the board's power was switched off")
 
 // replace begins another session in place of one whose board has been off.
-func (s *session) replace(ctx context.Context, spec machine.Spec) error {
+func (s *session) replace(ctx context.Context, spec machine.Spec, begin beginning) error {
 	_ = s.Client.Close() // its errors follow from the loss of power
 	s.machine.forget()
-	next, err := s.machine.start(ctx, spec, s.machine.untilUp)
+	next, err := s.machine.start(ctx, spec, begin)
 	if err != nil {
 		return err
 	}

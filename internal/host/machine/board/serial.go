@@ -115,18 +115,18 @@ func (s *serial) bringAgent(ctx context.Context) error {
 	if _, err := c.do(ctx, "v", "making a directory", fmt.Sprintf("umask 077; k=%s; mkdir %s && d=%s", in(parent, "whichfs-agent-"+s.sum[:16]), dir, dir), answerLimit); err != nil {
 		return err
 	}
-	kept, err := s.kept(path)
-	if err != nil {
-		return err
+	kept := ""
+	if at := s.entry.agent; at != "" {
+		kept = fmt.Sprintf(`elif [ -f %[1]s ] && cp %[1]s "$d/agent"; then echo had; `, at)
 	}
-	had, err := c.do(ctx, "", "looking for the agent", `if [ -f "$k/agent" ] && cp "$k/agent" "$d/agent"; then rm -rf "$k"; echo had`+kept+`; fi`, 12*answerLimit)
+	had, err := c.do(ctx, "", "looking for the agent", `if [ -f "$k/agent" ] && cp "$k/agent" "$d/agent"; then rm -rf "$k"; echo had; `+kept+`fi`, 12*answerLimit)
 	if err != nil {
 		return err
 	}
 	if had.text == "had" && s.intact(ctx) == nil {
 		return nil
 	}
-	if err := s.keeps(ctx, ": >"); err != nil { // before it is sent for minutes
+	if err := s.keeps(ctx, `: >%s~`); err != nil { // before it is sent for minutes
 		return err
 	}
 	s.o.Progress(fmt.Sprintf("sending the agent for %s (%.1f MB packed) to %s: about %s", arch, float64(len(packed.content))/1e6, s.place.Name, lasting(len(packed.content), s.place.Baud)))
@@ -139,35 +139,17 @@ func (s *serial) bringAgent(ctx context.Context) error {
 	if err := s.intact(ctx); err != nil {
 		return err
 	}
-	return s.keeps(ctx, `cp "$d/agent" `)
+	// The file is whole before it has the name under which it is found.
+	return s.keeps(ctx, `cp "$d/agent" %[1]s~ && sync && mv %[1]s~ %[1]s && sync`)
 }
 
-// kept takes the agent from where the board keeps it, as a branch of a shell's command. What a loss of power has
-// torn is not taken.
-func (s *serial) kept(path string) (string, error) {
-	at := s.entry.agent
-	if at == "" {
-		return "", nil
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot read the agent", Err: err}
-	}
-	return fmt.Sprintf(`; elif [ -f %[1]s ] && [ "$($h <%[1]s)" = "%[2]s  -" ] && cp %[1]s "$d/agent"; then echo had`, at, digest5(string(content))), nil
-}
-
-// keeps makes the file in which the board keeps the agent, with a command that ends with its name. It is whole
-// before it has the name under which it is found.
-func (s *serial) keeps(ctx context.Context, write string) error {
+// keeps carries out a command on the file in which the board keeps the agent, if it does.
+func (s *serial) keeps(ctx context.Context, command string) error {
 	at := s.entry.agent
 	if at == "" {
 		return nil
 	}
-	text := write + at + "~"
-	if strings.HasPrefix(write, "cp") {
-		text = fmt.Sprintf("%s && sync && mv %[2]s~ %[2]s && sync", text, at)
-	}
-	got, err := s.console.ask(ctx, "", text, 24*answerLimit, nil)
+	got, err := s.console.ask(ctx, "", fmt.Sprintf(command, at), 24*answerLimit, nil)
 	if err == nil && got.status != 0 {
 		return result.Refuse("name another file as path in the section agent of the board's file, or leave the section out", "machine %s cannot keep the agent as %s: %s", s.place.Name, at, got.text)
 	}
