@@ -109,8 +109,8 @@ func (p *powerless) Write(ctx context.Context, t wire.Trial, after time.Duration
 	if failure != nil {
 		return wire.Done{}, failure
 	}
-	if err != nil && !cut {
-		p.stale, p.dead = true, true // of a session that has failed nothing more can be asked
+	if err != nil && !cut { // of a session that has failed nothing more can be asked
+		p.stale, p.dead = true, true
 	}
 	return powercut.Ended(ctx, cut, done, err)
 }
@@ -135,7 +135,11 @@ func (p *powerless) Verify(ctx context.Context, t wire.Trial, events machine.Eve
 		text := fmt.Sprintf("the program that switched the power off began %.3f s and ended %.3f s after the first promise arrived", p.from.Seconds(), p.to.Seconds())
 		events.Figures(wire.Figures{Phase: "verify", Notes: []result.Note{{Phase: "verify", Level: result.Warning, Text: text}}})
 	}
-	return s.Client.Trial(ctx, t, events)
+	done, err := s.Client.Trial(ctx, t, events)
+	if err != nil {
+		p.stale, p.dead = true, true
+	}
+	return done, err
 }
 
 // revive begins a session in place of one that is dead.
