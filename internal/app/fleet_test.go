@@ -82,7 +82,7 @@ func BenchmarkFleet(b *testing.B) {
 		_, err := fmt.Sscanf(text, "%d,%d", &workers, &trials)
 		must.Do(b, err)
 	}
-	database.Connections = 4*workers + 40
+	database.Connections = 5*workers + 40
 	server := database.Shared(b)
 	path := server.URL()
 	script := filepath.Join(b.TempDir(), "fake.json")
