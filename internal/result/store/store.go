@@ -223,7 +223,16 @@ func (t *tx) word(text string) (int64, error) {
 	if ok {
 		return id, nil
 	}
-	err := t.QueryRow("SELECT id FROM word WHERE text = ?", text).Scan(&id)
+	const find = "SELECT id FROM word WHERE text = ?"
+	err := t.QueryRow(find, text).Scan(&id)
+	if p, ok := t.store.engine.(*postgres); ok && errors.Is(err, sql.ErrNoRows) {
+		// One process at a time: many workers begin with the same words, each in another order, and would
+		// wait for each other in circles.
+		if _, err := t.Exec("SELECT pg_advisory_xact_lock(?)", p.key("words")); err != nil {
+			return 0, err
+		}
+		err = t.QueryRow(find, text).Scan(&id)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		err = t.QueryRow("INSERT INTO word (text) VALUES (?) RETURNING id", text).Scan(&id)
 	}
