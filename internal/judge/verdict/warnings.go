@@ -249,6 +249,9 @@ func (f *figures) warnCaches() []string {
 	return out
 }
 
+// fewMallocs are what Go's runtime may allocate for itself in a phase, for its threads and timers: microseconds in all.
+const fewMallocs = 4
+
 // warnMallocs: the agent must not allocate while the clock runs over work that
 // it does itself (except in phases that start another tool).
 func (f *figures) warnMallocs() []string {
@@ -258,7 +261,7 @@ func (f *figures) warnMallocs() []string {
 			if !s.work[phase].Own {
 				continue
 			}
-			if x, ok := f.figureOf(s.Name, phase, result.AgentMallocs); ok && x.mean() > 0 && !slices.Contains(where, phase) {
+			if x, ok := f.figureOf(s.Name, phase, result.AgentMallocs); ok && x.mean() > fewMallocs && !slices.Contains(where, phase) {
 				where = append(where, phase)
 			}
 		}
