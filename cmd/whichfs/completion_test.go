@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,8 +118,13 @@ echo "${line# }" >>'%s/got'
 	}
 }
 
+// parsing: the library of the command line is used by one goroutine at a time, as in the program.
+var parsing sync.Mutex
+
 // completionScript writes what whichfs completion prints.
 func completionScript(dir, shell, name string) string {
+	parsing.Lock()
+	defer parsing.Unlock()
 	path := filepath.Join(dir, name)
 	f, err := os.Create(path)
 	must(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func workers(t *testing.T, p *program, names ...string) map[string]*exec.Cmd {
 	}
 	wait.Until(t, "all workers are there", func() bool {
 		list, _ := p.run(t, exitOK, "fleet")
-		return strings.Count(list, "waits") >= len(names)
+		return !slices.ContainsFunc(names, func(name string) bool { return !strings.Contains(list, "\n"+name+" ") })
 	})
 	return all
 }
@@ -51,7 +52,7 @@ func trialsOf(t *testing.T, path string) (result.Run, []result.Trial) {
 // with the same seed.
 func TestFleet(t *testing.T) {
 	t.Parallel()
-	server := database.Shared(t)
+	server := database.Own(t)
 	alone := newProgram(t, `{"processor": 0.1}`)
 	alone.run(t, exitOK, virtualRun...)
 	_, want := trialsOf(t, alone.store())
@@ -76,7 +77,7 @@ func TestFleet(t *testing.T) {
 	noError(t, all["a"].Process.Kill())
 	wait.Until(t, "more trials end", ended(6))
 	server.Restart(t)
-	p.hurry(t)
+	noError(t, os.WriteFile(filepath.Join(p.dir, "fake.json"), []byte(`{"processor": 0.1}`), 0o600)) // the rest of it is quick
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
@@ -105,8 +106,8 @@ func TestFleet(t *testing.T) {
 // resumed.
 func TestFleetByRounds(t *testing.T) {
 	t.Parallel()
+	path := database.Shared(t).URL() // whose password programs have from here on
 	p := newProgram(t, endless)
-	path := database.Shared(t).URL()
 	p.env = append(p.env, "WHICHFS_STORE="+path)
 	p.run(t, exitOK, "store", "init")
 	cmd := p.command(append(slices.Clone(fourCandidates), "--fleet")...)

@@ -181,6 +181,7 @@ type duty struct {
 // join does jobs of a run until none waits.
 func (w *worker) join(ctx context.Context, s store.Shared) error {
 	d := &duty{w: w}
+	defer d.end()
 	if err := d.begin(ctx, s.Run); err != nil {
 		return err
 	}
@@ -217,11 +218,18 @@ func (w *worker) join(ctx context.Context, s store.Shared) error {
 			idle = 0
 		}
 	}
-	end := context.WithoutCancel(ctx)
+	end, stop := context.WithoutCancel(ctx), client.Stop
 	if here.Err() != nil {
-		return client.StopAndCancel(end)
+		stop = client.StopAndCancel
 	}
-	return client.Stop(end)
+	return stop(end)
+}
+
+// end gives back what somebody has lent for the run.
+func (d *duty) end() {
+	for range len(d.lanes) {
+		d.w.app.giveBack((<-d.lanes).Machine)
+	}
 }
 
 // begin makes ready for a run: its data, its machine, what it requires.
@@ -251,8 +259,10 @@ func (d *duty) begin(ctx context.Context, id string) (err error) {
 		d.supported, err = e.Join(ctx)
 		if err == nil {
 			d.run = e.Run
+			d.lanes <- e
 			break
 		}
+		w.app.giveBack(e.Machine)
 		// Another worker may have been the first to describe the run meanwhile.
 		if try > 0 || ctx.Err() != nil {
 			return err
@@ -261,7 +271,7 @@ func (d *duty) begin(ctx context.Context, id string) (err error) {
 			return err
 		}
 	}
-	for range lanes {
+	for range lanes - 1 {
 		e, err := d.experiment()
 		if err != nil {
 			return err

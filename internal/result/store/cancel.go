@@ -10,14 +10,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A run of a database is cancelled by a note in its row, which whoever may change the run may write. A
-// notification has the process that carries it out read the note at once, on whatever machine it is;
-// it reads it as well after its connection was lost.
+// A run that a fleet carries out ends in the database. Another one is cancelled by a note in its row, which
+// whoever may change the run may write. A notification has the process that carries it out read the note at
+// once, on whatever machine it is; it reads it as well after its connection was lost.
 
 // cancelChannel is that of the notifications.
 const cancelChannel = "whichfs_cancel"
 
 func (p *postgres) cancel(id string) error {
+	if p.shared(id) {
+		return p.cancelShared(id)
+	}
 	if !p.held(id) {
 		return heldNowhere(id)
 	}

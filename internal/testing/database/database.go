@@ -57,7 +57,7 @@ type Cleaning struct{ Tests *testing.M }
 func (c Cleaning) Run() int {
 	status := c.Tests.Run()
 	if shared != nil {
-		if err := errors.Join(shared.process.Kill(), os.RemoveAll(shared.home), shared.lock.Close()); err != nil {
+		if err := shared.remove(); err != nil {
 			fmt.Fprintln(os.Stderr, "removing the database:", err)
 			status = 1
 		}
@@ -77,6 +77,19 @@ func Shared(t testing.TB) *Server {
 	return shared
 }
 
+// Own is a server of one test, which may restart it, and with which it is removed.
+func Own(t testing.TB) *Server {
+	t.Helper()
+	needs.Programs(t)
+	s := create(t)
+	t.Cleanup(func() { must.Do(t, s.remove()) })
+	return s
+}
+
+func (s *Server) remove() error {
+	return errors.Join(s.process.Kill(), os.RemoveAll(s.home), s.lock.Close())
+}
+
 // User is the superuser.
 const User = "whichfs"
 
@@ -90,6 +103,9 @@ func (s *Server) At(port int, user, schema string) string {
 	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres?search_path=%s&sslmode=disable", user, port, schema)
 }
 
+// password is that of all servers of this process.
+var password = rand.Text()
+
 // create makes and starts a server. Its password is the environment's, where programs look for it.
 func create(t testing.TB) *Server {
 	t.Helper()
@@ -102,7 +118,6 @@ func create(t testing.TB) *Server {
 	must.Do(t, os.Chmod(home, 0o711)) // the server's user goes through it
 	must.Do(t, os.Mkdir(dir, 0o700))
 	s := &Server{dir: dir, home: home, lock: lock}
-	password := rand.Text()
 	must.Do(t, os.Setenv("PGPASSWORD", password))
 	must.Do(t, os.WriteFile(s.path("password"), []byte(password), 0o600))
 	if os.Geteuid() == 0 {
