@@ -97,7 +97,7 @@ func (r Roots) holderOf(path string) string {
 	// The kernel counts lines between two reads of the list: when a lock before ours is released
 	// meanwhile, ours is skipped (about one time in 300 while another process does nothing but
 	// lock).
-	for range 5 {
+	for range 20 {
 		b, err := os.ReadFile(filepath.Join(r.Proc, "locks"))
 		if err != nil {
 			return ""

@@ -366,7 +366,7 @@ func TestRestartInPhases(t *testing.T) {
 
 // A board whose root is read-only takes trials all the same: what is sent is in memory, and so is a loop device.
 func TestReadOnlyRoot(t *testing.T) {
-	t.Parallel()
+	// Alone, as TestConsole.
 	b := boardtest.Start(t, boardtest.Options{Around: []string{"unshare", "--mount", "--propagation", "private", "sh", "-c", `mount -o remount,bind,ro / && exec "$@"`, "sh"}})
 	with := installed(t)
 	with.Config, with.Agent = b.Config, with.Installed
