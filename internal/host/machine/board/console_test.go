@@ -60,7 +60,7 @@ func TestConsoleContract(t *testing.T) {
 
 // The agent is sent once, and kept for the next session. The port is as it was.
 func TestConsole(t *testing.T) {
-	// Alone: a namespace of mounts, which a login has here, keeps those of other tests mounted.
+	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Login: true, Password: "let me in"})
 	before := c.Settings()
 	var told []string
@@ -197,7 +197,7 @@ func noise(n int) []byte {
 
 // What cannot be a board is refused with what helps.
 func TestNoConsole(t *testing.T) {
-	// Alone: a namespace of mounts, which a login has here, keeps those of other tests mounted.
+	t.Parallel()
 	needs.Devices(t)
 	file := filepath.Join(t.TempDir(), "file")
 	must.Do(t, os.WriteFile(file, nil, 0o600))
@@ -301,7 +301,7 @@ func TestConsoleRestarts(t *testing.T) {
 // A board's file says what is typed into a boot loader, how a login is asked for, and where the password
 // is.
 func TestConsoleEntry(t *testing.T) {
-	// Alone: a namespace of mounts, which a login has here, keeps those of other tests mounted.
+	t.Parallel()
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Shell: []string{"bash", "-c",
 		`printf 'MX> '; while read -r x; do [ "$x" = "run it" ] && break; printf 'MX> '; done
 		while printf 'Kennung? '; do read -r u; printf 'Passwort: '; stty -echo; read -r p; stty echo; echo; [ "$u $p" = "pi geheim" ] && exec busybox sh -i; echo Nein.; done`}})

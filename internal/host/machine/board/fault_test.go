@@ -258,7 +258,7 @@ func TestLoginShells(t *testing.T) {
 func TestBusyBox(t *testing.T) {
 	t.Parallel()
 	applets := []string{"cat", "chmod", "grep", "gzip", "id", "mkdir", "readlink", "rm", "sha256sum", "sleep", "tail", "uname"}
-	inMounts := []string{"unshare", "--mount", "--propagation", "private", "sh", "-c", `mount --bind "$(command -v busybox)" "$(readlink -f /bin/sh)" && exec "$@"`, "sh"}
+	inMounts := boardtest.InMounts(`mount --bind "$(command -v busybox)" "$(readlink -f /bin/sh)" && exec "$@"`)
 	carried(t, boardtest.Start(t, boardtest.Options{BusyBox: applets, Around: inMounts}))
 	poor := []string{"cat", "chmod", "grep", "id", "mkdir", "readlink", "rm", "sleep", "tail", "uname"}
 	carried(t, boardtest.Start(t, boardtest.Options{BusyBox: poor}))
@@ -366,8 +366,8 @@ func TestRestartInPhases(t *testing.T) {
 
 // A board whose root is read-only takes trials all the same: what is sent is in memory, and so is a loop device.
 func TestReadOnlyRoot(t *testing.T) {
-	// Alone, as TestConsole.
-	b := boardtest.Start(t, boardtest.Options{Around: []string{"unshare", "--mount", "--propagation", "private", "sh", "-c", `mount -o remount,bind,ro / && exec "$@"`, "sh"}})
+	t.Parallel()
+	b := boardtest.Start(t, boardtest.Options{Around: boardtest.InMounts(`mount -o remount,bind,ro / && exec "$@"`)})
 	with := installed(t)
 	with.Config, with.Agent = b.Config, with.Installed
 	m, err := board.New(b.Name, with)

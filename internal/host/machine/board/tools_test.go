@@ -38,7 +38,7 @@ func without(t *testing.T) []string {
 	for _, at := range append(libraries, "/etc/mke2fs.conf") {
 		script.WriteString("mount --bind " + empty + " " + at + "; ")
 	}
-	return []string{"unshare", "-m", "--propagation", "private", "sh", "-c", script.String() + `exec "$@"`, "sh"}
+	return boardtest.InMounts(script.String() + `exec "$@"`)
 }
 
 // A board without mkfs.ext4, its library and its configuration carries out a trial of ext4 with tools

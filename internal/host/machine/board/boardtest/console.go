@@ -103,7 +103,7 @@ func (c *Console) spawn() {
 	switch {
 	case argv != nil:
 	case c.o.Login:
-		argv = []string{"unshare", "--mount", "--propagation", "private", "sh", "-c", `mount --bind "$1/passwd" /etc/passwd && mount --bind "$1/shadow" /etc/shadow && exec busybox getty -L "$2" 115200 vt100`, "sh", c.Dir, strings.TrimPrefix(c.screen.Name(), "/dev/")}
+		argv = append(InMounts(`mount --bind "$1/passwd" /etc/passwd && mount --bind "$1/shadow" /etc/shadow && exec busybox getty -L "$2" 115200 vt100`), c.Dir, strings.TrimPrefix(c.screen.Name(), "/dev/"))
 		hash := ""
 		if c.o.Password != "" {
 			r, err := command.Run(c.t.Context(), command.Options{}, "busybox", "mkpasswd", "-m", "sha512", c.o.Password)
