@@ -28,23 +28,21 @@ import (
 // bench is a table with a board: a guest with nothing but a console, which is at a serial port of this
 // host, and a card. A program switches its power.
 type bench struct {
-	t      testing.TB
+	t      *testing.T
 	dir    string
 	card   *remains
 	master *os.File // of the port
-	// also adds to the guest; nil: nothing.
-	also func(*planned)
 
 	mu    sync.Mutex
 	guest *guest
 	seen  strings.Builder // what the board has said
 }
 
-func newBench(t testing.TB, card string, also func(*planned)) *bench {
+func newBench(t *testing.T, card string) *bench {
 	t.Helper()
 	r, err := unstarted(t, card).remains(t.Context(), false)
 	must.Do(t, err)
-	b := &bench{t: t, dir: t.TempDir(), card: r, also: also}
+	b := &bench{t: t, dir: t.TempDir(), card: r}
 	var port *os.File
 	b.master, port, err = pty.Open()
 	must.Do(t, err)
@@ -143,9 +141,6 @@ func (b *bench) on() {
 	p, err := b.card.verifier()
 	if err == nil {
 		p.config.append = append(p.config.append, "whichfs.shell", "whichfs.term=dumb")
-		if b.also != nil {
-			b.also(&p)
-		}
 		var g *guest
 		if g, err = start(p.config, false, p.files...); err == nil {
 			b.mu.Lock()
@@ -173,40 +168,27 @@ func (b *bench) on() {
 	}
 }
 
-// machine is the board at its console.
-func (b *bench) machine() *board.Machine {
+// begin is a session on the board's card.
+func (b *bench) begin() machine.Session {
 	b.t.Helper()
 	m, err := board.New(b.file(), board.Options{Agent: labtest.Guest(b.t, lab.Native()), Installed: "/proc/1/exe", Progress: b.log})
 	must.Do(b.t, err)
-	return m
-}
-
-// found is the board's card, as a session needs it.
-func (b *bench) found(m *board.Machine) machine.Spec {
-	b.t.Helper()
 	list, err := m.List(b.t.Context())
 	if err != nil {
 		b.t.Fatal(machinetest.Explain(err))
 	}
 	for _, d := range list {
 		if d.Size == b.card.plan.spec.Size {
-			return machine.Spec{Storage: d.Path, Destroy: d.ID}
+			s, err := m.Start(b.t.Context(), machine.Spec{Storage: d.Path, Destroy: d.ID})
+			if err != nil {
+				b.t.Fatal(machinetest.Explain(err))
+			}
+			b.t.Cleanup(func() { _ = s.Close() })
+			return s
 		}
 	}
 	b.t.Fatalf("%+v", list)
-	return machine.Spec{}
-}
-
-// begin is a session on the board's card.
-func (b *bench) begin() machine.Session {
-	b.t.Helper()
-	m := b.machine()
-	s, err := m.Start(b.t.Context(), b.found(m))
-	if err != nil {
-		b.t.Fatal(machinetest.Explain(err))
-	}
-	b.t.Cleanup(func() { _ = s.Close() })
-	return s
+	return nil
 }
 
 // cutsVariable is how many cuts each order has on a board, instead of one of the first; docs/boards.md says how long
@@ -225,7 +207,7 @@ func TestBoardLosesPower(t *testing.T) {
 	}
 	all := float64(repeats)
 	t.Run("ext4", func(t *testing.T) {
-		b := newBench(t, machinetest.ModelWith(t, "sd-basic", "64M", func(m *flash.Model) { m.Power.MergeLoses = false }), nil)
+		b := newBench(t, machinetest.ModelWith(t, "sd-basic", "64M", func(m *flash.Model) { m.Power.MergeLoses = false }))
 		f, notes := machinetest.Cut(t, b.begin().(machine.Cutter), machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: repeats, Seed: 7, Keep: t.TempDir()})
 		for metric, want := range map[string]float64{result.CutsDone: all, result.CutsMounted: all, result.CutsWithLoss: 0} {
 			if f[metric].Value != want || f[metric].Absent != "" {
@@ -241,7 +223,7 @@ func TestBoardLosesPower(t *testing.T) {
 	}
 	t.Run("nobarrier", func(t *testing.T) {
 		// A card that is still busy with what it has promised, however long a busy host takes to cut its power.
-		b := newBench(t, machinetest.ModelWith(t, "emmc", "64M", func(m *flash.Model) { m.Media.Program *= 20 }), nil)
+		b := newBench(t, machinetest.ModelWith(t, "emmc", "64M", func(m *flash.Model) { m.Media.Program *= 20 }))
 		f, notes := machinetest.Cut(t, b.begin().(machine.Cutter), machine.Cut{Candidate: parsed.Candidate("ext4 -o nobarrier"), Repeats: repeats, Seed: 7, Keep: t.TempDir()})
 		if f[result.CutsDone].Value != all || f[result.CutsWithLoss].Value == 0 || f[result.FilesMissing].Value+f[result.FilesWrong].Value == 0 {
 			t.Errorf("nothing that was not flushed is lost: %+v (%s)", f, notes)

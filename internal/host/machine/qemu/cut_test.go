@@ -22,7 +22,7 @@ import (
 )
 
 // unstarted is a session whose own guest was never started: cuts need none.
-func unstarted(t testing.TB, text string) *Session {
+func unstarted(t *testing.T, text string) *Session {
 	t.Helper()
 	m := theLab(t, Options{})
 	h, err := m.host(t.Context(), lab.Native())

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // theLab returns a machine with these options, whose guests may boot slowly.
-func theLab(t testing.TB, o Options) *Machine {
+func theLab(t *testing.T, o Options) *Machine {
 	t.Helper()
 	o.Agent, o.Handshake = labtest.Guest(t, lab.Native()), wait.Patience
 	return New(o)
