@@ -25,7 +25,7 @@ type working struct {
 	learn *steps.Work // tells how long it takes, and learns from it; nil: the share done tells
 
 	mu     sync.Mutex
-	now    wire.Progress // without a share: nobody knows how much there is
+	now    wire.Progress // without a share if the total is unknown
 	said   time.Time
 	ticker *time.Ticker
 	over   chan struct{}

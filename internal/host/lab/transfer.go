@@ -60,7 +60,7 @@ func Parts() (all []string, err error) {
 	return all, nil
 }
 
-// Progress is called with how many bytes of all have been read; nil: nobody wants to know.
+// Progress is called with how many bytes of all have been read; it may be nil.
 type Progress func(done, all int64)
 
 // counted is a reader that tells how much was read of all.

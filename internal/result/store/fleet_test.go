@@ -126,7 +126,7 @@ func TestTrialOfAFleetIsStoredOnce(t *testing.T) {
 	if trials, err = f.s.Trials("r"); err != nil || len(trials) != 0 {
 		t.Errorf("%+v, %v", trials, err)
 	}
-	// While it goes on nobody else has it; it ends once.
+	// No other process can hold the run while the fleet has it, and it ends only once.
 	if _, err := f.s.Hold("r", nil); err == nil || !f.s.Held("r") {
 		t.Error("another process may carry it out")
 	}

@@ -60,7 +60,7 @@ type Machine struct {
 	entry entry // to its console
 	// console is the place of its serial port; the zero value: none is known.
 	console Place
-	// lease is that of a place which labgrid lends; nil: it is not acquired, or nobody lends it.
+	// lease is of the place acquired from labgrid; nil: none is acquired.
 	lease *lease
 
 	mu sync.Mutex

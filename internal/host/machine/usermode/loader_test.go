@@ -56,7 +56,7 @@ func TestKernelThatDoesNotStart(t *testing.T) {
 	text, err := os.ReadFile(h.kernel.Program)
 	must.Do(t, err)
 	h.kernel.Program = filepath.Join(t.TempDir(), "linux")
-	// Its loader is a file that nobody has.
+	// Its loader does not exist.
 	must.Do(t, os.WriteFile(h.kernel.Program, slices.Concat(text[:0x2a8], []byte("/lib64/ld-nobdy-x86-64.so.2\x00"), text[0x2a8+28:]), 0o755))
 	_, err = h.carry(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "nor with the C library of the lab's image") || !errors.Is(err, os.ErrNotExist) {
