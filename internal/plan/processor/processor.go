@@ -72,9 +72,9 @@ func (p Profile) Measured() bool { return p.Name != Host || p.Other != 0 }
 // Estimates of Call, Fault and Switch: what Debian's kernel 6.1 for amd64 executes beyond what is counted,
 // measured by whichfs-agent speed under an emulator that counts instructions.
 const (
-	OwnCall   = 200
+	OwnCall   = 560
 	OwnFault  = 800
-	OwnSwitch = 2400
+	OwnSwitch = 1940
 )
 
 // Bounds of speeds, in instructions or bytes per second, and of the instructions of a call or a fault.

@@ -39,6 +39,7 @@ var Smallest = Kind{Name: "smallest", Setup: func(ctx context.Context, env *Env,
 	var why string
 	return Job{
 		Simulates: true, // sizes that are too small, on purpose
+		Computes:  true, // mkfs
 		Run: func(*Tally) (err error) {
 			// The meter has turned the collector off, and this code allocates a lot.
 			defer debug.SetGCPercent(debug.SetGCPercent(50))

@@ -95,7 +95,7 @@ var patchFiles embed.FS
 var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "host", "preempt", "zero-page", "nandsim", "gluebi", "seccomp"}
 
 // countingPatches are those of kernels that count, besides.
-var countingPatches = []string{"own-pages", "processor", "crc"}
+var countingPatches = []string{"own-pages", "processor", "turns", "crc"}
 
 // patch is one of them for a series.
 type patch struct{ file, text string }
