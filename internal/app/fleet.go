@@ -86,6 +86,7 @@ func (j *Job) share(ctx context.Context) error {
 	defer fleet.Close()
 	for i, run := range j.Runs {
 		p := j.Plans[i]
+		j.probeForClaims(ctx, run, p)
 		if err := keepData(ctx, fleet, p); err != nil {
 			return err
 		}

@@ -22,19 +22,21 @@ func TestProbeForClaims(t *testing.T) {
 	j := &Job{Store: st, app: &App{Note: func(text string) { notes = append(notes, text) }}}
 	for _, one := range []struct {
 		study, machine, storage, scale string
+		fleet                          bool
 		probes                         int // in the store afterwards
 		note                           string
 	}{
-		{"devbuild-gist", "lab", "sim:devbuild-nvme,256M", "quick", 0, ""}, // no claim about bare storage
-		{"bootlin-2023", "lab", "disk:1G", "quick", 0, ""},                 // of this host
-		{"bootlin-2023", "lab", "sim:sd-basic,256M", "quick", 1, ""},
-		{"bootlin-2023", "lab", "sim:sd-basic,256M", "claims", 1, ""}, // known
-		{"bootlin-2023", "local", "/dev/does-not-exist", "quick", 1, ""},
-		{"bootlin-2023", "local", "/dev/does-not-exist", "claims", 1, "the probe of /dev/does-not-exist failed: "},
-		{"bootlin-2023", "lab", "sim:no-such-model,256M", "quick", 1, "the probe of sim:no-such-model,256M failed: "},
+		{"devbuild-gist", "lab", "sim:devbuild-nvme,256M", "quick", false, 0, ""}, // no claim about bare storage
+		{"bootlin-2023", "lab", "disk:1G", "quick", false, 0, ""},                 // of this host
+		{"bootlin-2023", "lab", "sim:sd-basic,256M", "quick", false, 1, ""},
+		{"bootlin-2023", "lab", "sim:sd-basic,256M", "claims", false, 1, ""}, // known
+		{"bootlin-2023", "local", "/dev/does-not-exist", "quick", false, 1, ""},
+		{"bootlin-2023", "local", "/dev/does-not-exist", "claims", false, 1, "the probe of /dev/does-not-exist failed: "},
+		{"bootlin-2023", "local", "/dev/does-not-exist", "claims", true, 1, ""}, // of a worker's machine
+		{"bootlin-2023", "lab", "sim:no-such-model,256M", "quick", false, 1, "the probe of sim:no-such-model,256M failed: "},
 	} {
 		notes = nil
-		j.probeForClaims(t.Context(), result.Run{Study: one.study}, plan.Plan{Study: one.study, Scale: one.scale, Machine: one.machine, Storage: one.storage, Seed: 1})
+		j.probeForClaims(t.Context(), result.Run{Study: one.study}, plan.Plan{Study: one.study, Scale: one.scale, Fleet: one.fleet, Machine: one.machine, Storage: one.storage, Seed: 1})
 		list, err := st.Probes()
 		if err != nil || len(list) != one.probes {
 			t.Errorf("%+v: %d probes, %v", one, len(list), err)
