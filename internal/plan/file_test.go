@@ -184,7 +184,7 @@ func TestProcessorInPlanFile(t *testing.T) {
 	text, err := p.Encode()
 	must.Do(t, err)
 	again, err := Decode(text)
-	if err != nil || again.Processor == nil || *again.Processor != *f.Processor || again.Processor.Costs().String() != "20000,16667,14286,12500,50000,50000,4000000,16000000,48000000" {
+	if err != nil || again.Processor == nil || *again.Processor != *f.Processor || again.Processor.Costs().String() != "20000,16667,14286,12500,50000,50000,11200000,16000000,38800000" {
 		t.Errorf("%v: %+v", err, again.Processor)
 	}
 }
