@@ -169,7 +169,9 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	if m.device != "" && before.diskErr == nil && !m.counts {
 		peak = watchPeak(m.device, before.disk)
 		runtime.ReadMemStats(&heap) // without what watching has allocated
-		rest()
+	}
+	if peak != nil || m.processor != nil { // to read the heap wakes other threads, too
+		rest(m.processor != nil)
 	}
 	m.processor.starts()
 	start := time.Now()
