@@ -333,34 +333,34 @@ func TestRestartInPhases(t *testing.T) {
 	with.Config, with.Agent = b.Config, with.Installed
 	m, err := board.New(b.Name, with)
 	must.Do(t, err)
-	first := trial
-	first.Scenario = trial.Scenario[:4:4]
-	seen := map[string]bool{}
-	for {
+	start := func() machine.Session {
+		t.Helper()
 		s, err := m.Start(t.Context(), spec(t))
 		if err != nil {
 			t.Fatal(machinetest.Explain(err))
 		}
-		at := ""
-		d, err := s.Trial(t.Context(), first, machine.Events{Phase: func(phase string) {
+		return s
+	}
+	// The last phase does not end by itself: the end of a trial would come too soon after its beginning.
+	seen := map[string]bool{}
+	for len(seen) < len(long.Scenario.Phases()) {
+		s, at := start(), ""
+		_, err := s.Trial(t.Context(), long, machine.Events{Phase: func(phase string) {
 			if at == "" && !seen[phase] {
 				at, seen[phase] = phase, true
 				b.Restart()
 			}
 		}})
-		if at == "" {
-			if err != nil || d.Outcome != result.Done {
-				t.Errorf("%+v, %v", d, err)
-			}
-			must.Do(t, s.Close())
-			break
-		}
 		wants(t, err, result.LabFailed, "in phase", "the connection to ssh:board was lost")
 		_ = s.Close()
 	}
-	if len(seen) < 3 {
-		t.Errorf("it restarted in %v", seen)
+	s := start()
+	first := trial
+	first.Scenario = trial.Scenario[:4:4]
+	if d, err := s.Trial(t.Context(), first, machine.Events{}); err != nil || d.Outcome != result.Done {
+		t.Errorf("%+v, %v", d, err)
 	}
+	must.Do(t, s.Close())
 	nothingLeft(t, b)
 }
 
