@@ -220,6 +220,8 @@ func TestConsole(t *testing.T) {
 		p := connect(1, 0, 20*time.Millisecond, false, Options{})
 		p.carry(t, nil, noise(30_000, 1))
 		p.end(t)
+		p.mu.Lock() // the wires still run
+		defer p.mu.Unlock()
 		for i, line := range p.said {
 			if want := fmt.Sprintf("[%5d.123456] mmc0: tuned", i+1); line != want {
 				t.Fatalf("line %d is %q", i, line)
