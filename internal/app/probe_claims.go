@@ -31,7 +31,7 @@ func (j *Job) probeForClaims(ctx context.Context, run result.Run, p plan.Plan) {
 		Announce: func(string, int64, bool) {}, Progress: func(wire.Progress) {}}
 	switch {
 	case spec.Kind == media.KindSim && p.Machine == "lab":
-	case spec.Kind == media.KindDevice && p.OwnKernel() && p.Scale != "quick" && !p.Fleet: // a fleet's is a worker's
+	case spec.Kind == media.KindDevice && p.OwnKernel() && p.Scale != "quick" && !p.Fleet: // a fleet's device is on the worker's machine
 		q.Effort, q.Clock, q.Machine = "quick", result.ClockWall, p.Machine
 		j.app.Note("probing " + p.Storage + ", which claims of the study are about: it is only read, for about a minute")
 	default:

@@ -6,7 +6,6 @@ package leftover
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"slices"
 
@@ -34,9 +33,6 @@ func Find(work ...string) ([]Item, error) {
 	dirs := folders(work)
 	for _, dir := range dirs {
 		mounts, err := owner.Mounts(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // another whichfs has removed it meanwhile
-		}
 		if err != nil {
 			return nil, err
 		}

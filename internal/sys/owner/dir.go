@@ -97,9 +97,13 @@ func claim(path string) (fd int, err error) {
 	return fd, nil
 }
 
-// Mounts lists what is mounted on a directory and below it, newest first.
+// Mounts lists what is mounted on a directory and below it, newest first: nothing
+// if another process has removed it meanwhile.
 func Mounts(path string) ([]string, error) {
 	path, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

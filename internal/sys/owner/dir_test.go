@@ -86,6 +86,12 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+func TestMountsOfNothing(t *testing.T) {
+	if got, err := Mounts(filepath.Join(t.TempDir(), "gone")); err != nil || got != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // What is mounted in an abandoned directory survives.
 func TestMountsStay(t *testing.T) {
 	path := dead(t, t.TempDir(), "bench")

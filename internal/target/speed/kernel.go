@@ -35,9 +35,9 @@ func newCopying() func(seed uint32) uint32 {
 // copied is the number of bytes that a run copies or clears.
 const copied = (chunk + chunk/4) * page
 
-// newCalls makes system calls that do next to nothing, and as many that do little: fstat. The runtime does
-// not know of them, nor of that of newFaults: a thread of its own would look after them every 20 µs, which
-// takes a slow processor as long as the calls.
+// newCalls makes system calls that do next to nothing, and as many that do little: fstat. They are raw,
+// like the one in newFaults: the runtime's monitor thread checks on other calls every 20 µs, which takes a
+// slow processor as long as the calls themselves.
 func newCalls() (run func(seed uint32) uint32, end func(), err error) {
 	fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

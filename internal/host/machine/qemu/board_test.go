@@ -222,7 +222,7 @@ func TestBoardLosesPower(t *testing.T) {
 		return
 	}
 	t.Run("nobarrier", func(t *testing.T) {
-		// This card is slow to write what it has acknowledged, so that even a busy host cuts its power in time.
+		// Programming takes this card 20 times as long: it still holds unwritten data when a busy host cuts its power.
 		b := newBench(t, machinetest.ModelWith(t, "emmc", "64M", func(m *flash.Model) { m.Media.Program *= 20 }))
 		f, notes := machinetest.Cut(t, b.begin().(machine.Cutter), machine.Cut{Candidate: parsed.Candidate("ext4 -o nobarrier"), Repeats: repeats, Seed: 7, Keep: t.TempDir()})
 		if f[result.CutsDone].Value != all || f[result.CutsWithLoss].Value == 0 || f[result.FilesMissing].Value+f[result.FilesWrong].Value == 0 {
