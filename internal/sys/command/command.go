@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -103,6 +104,10 @@ func Run(ctx context.Context, o Options, argv ...string) (Result, error) {
 	cmd.ExtraFiles = o.Files
 	cmd.SysProcAttr = ownGroup()
 	cmd.WaitDelay = pipeDelay // for a reader that receives no input
+	// The kernel sends the death signal when the thread that forked ends, and any goroutine may take a
+	// thread with it to its end.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	start := time.Now()
 	err := pipes.err
 	if err == nil {

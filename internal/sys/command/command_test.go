@@ -5,9 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/must"
+	"whichfs/internal/testing/wait"
 )
 
 func TestRunKeepsBothStreamsAndStatus(t *testing.T) {
@@ -22,6 +31,48 @@ func TestRunKeepsBothStreamsAndStatus(t *testing.T) {
 	if got, want := err.Error(), "sh (exit status 3): err"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
+}
+
+// A goroutine that is locked to a thread ends with it, whichever programs that thread has started.
+func TestRunOutlivesThreads(t *testing.T) {
+	const programs = 32
+	// More threads run goroutines than there are processors, so that the one that forked is often not the one that waits.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
+	r, w, err := os.Pipe()
+	must.Do(t, err)
+	var runs, begun sync.WaitGroup
+	begun.Add(programs)
+	for range programs {
+		runs.Go(func() {
+			_, err := Run(t.Context(), Options{Stdin: r, Stdout: writerFunc(func(p []byte) (int, error) {
+				begun.Done()
+				return len(p), nil
+			})}, "sh", "-c", "echo here; read end")
+			// At the end of its input, read fails: 1 is the shell's own.
+			var e *Error
+			if !errors.As(err, &e) || e.Status != 1 {
+				t.Error(err)
+			}
+		})
+	}
+	begun.Wait()
+	var locked sync.WaitGroup
+	locked.Add(2 * programs)
+	threads := make(chan int, 2*programs)
+	for range 2 * programs {
+		go func() {
+			runtime.LockOSThread()
+			threads <- unix.Gettid()
+			locked.Done()
+			locked.Wait() // until no thread is idle
+		}()
+	}
+	for range 2 * programs {
+		thread := filepath.Join("/proc/self/task", strconv.Itoa(<-threads))
+		wait.Until(t, "the end of the threads", func() bool { _, err := os.Stat(thread); return err != nil })
+	}
+	must.Do(t, w.Close())
+	runs.Wait()
 }
 
 func TestRunReportsMaxRSS(t *testing.T) {
