@@ -48,10 +48,10 @@ func TestExchangedMedia(t *testing.T) {
 	}
 	hand := newHand(t)
 	p.files = append(p.files, hand.theirs)
-	p.config.extra = []string{
+	p.config.extra = append([]string{
 		"-chardev", fmt.Sprintf("socket,id=hand,fd=%d", 2+len(p.files)), "-mon", "chardev=hand,mode=control",
 		"-device", "qemu-xhci", "-device", "sdhci-pci", "-drive", "if=none,id=slot", "-device", "sd-card,drive=slot",
-	}
+	}, wake...)
 	g, err := start(p.config, false, p.files...)
 	if err != nil {
 		t.Fatal(err)
