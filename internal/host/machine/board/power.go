@@ -107,8 +107,10 @@ func (m *Machine) forget() {
 	m.left = nil
 }
 
-// untilUp begins a session with a board that starts.
+// untilUp begins a session with a board that starts. Until then each new reason why there is none is
+// told: the last one may be but a consequence of an earlier one.
 func (m *Machine) untilUp(ctx context.Context, spec machine.Spec) (*session, error) {
+	told := ""
 	for end := time.Now().Add(m.power.Start); ; {
 		s, err := m.attempt(ctx, spec)
 		switch {
@@ -118,6 +120,10 @@ func (m *Machine) untilUp(ctx context.Context, spec machine.Spec) (*session, err
 			late := *result.FailureOf(err)
 			late.Reason = fmt.Sprintf("%v after its power was switched on: %s", m.power.Start, late.Reason)
 			return nil, &late
+		}
+		if reason := result.FailureOf(err).Reason; reason != told {
+			told = reason
+			m.o.Progress(fmt.Sprintf("no session with %s yet: %s", m.Name(), reason))
 		}
 		select {
 		case <-time.After(again):
