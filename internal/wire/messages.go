@@ -54,7 +54,7 @@ func Answers(kind string) bool {
 
 // Facts are what the agent knows of its machine.
 type Facts struct {
-	Version    string             `json:"version"` // of the agent
+	Version    string             `json:"version"` // of the agent, padded with spaces
 	Kernel     string             `json:"kernel"`  // uname -r
 	Arch       string             `json:"arch"`    // GOARCH
 	Processors int                `json:"processors"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,6 +83,7 @@ func (c *Client) Hello(ctx context.Context) error {
 	if err := checkFacts(f); err != nil {
 		return c.nonsense(err)
 	}
+	f.Version = strings.TrimRight(f.Version, " ") // padded
 	c.facts = cleaned(f)
 	return nil
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -10,13 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/result"
+	"whichfs/internal/sys/build"
 	"whichfs/internal/sys/hardware"
 	"whichfs/internal/wire"
 )
 
 // facts describes the machine.
 func (a *Agent) facts() wire.Facts {
-	f := wire.Facts{Version: a.o.Version, Arch: runtime.GOARCH, Processors: runtime.NumCPU(), Root: os.Geteuid() == 0}
+	// As many bytes for every version: where the kernel charges work to the clock, sending them is work.
+	version := fmt.Sprintf("%-*s", build.AgentVersionLength, a.o.Version)
+	f := wire.Facts{Version: version, Arch: runtime.GOARCH, Processors: runtime.NumCPU(), Root: os.Geteuid() == 0}
 	var uname unix.Utsname
 	if unix.Uname(&uname) == nil {
 		f.Kernel = unix.ByteSliceToString(uname.Release[:])
