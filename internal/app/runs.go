@@ -414,3 +414,17 @@ func goOn(st *store.Store, id string, rounds int) (run result.Run, p plan.Plan, 
 
 // Cancelled is closed when somebody cancels one of the runs from outside, and when the job is closed.
 func (j *Job) Cancelled() <-chan struct{} { return j.cancelled.Done() }
+
+// Cancel ends a run that another process or the fleet is carrying out, and returns its ID.
+func (a *App) Cancel(name string) (id string, err error) {
+	st, err := a.ExistingStore()
+	if err != nil {
+		return "", err
+	}
+	defer st.Close() //nolint:errcheck // every write was synced
+	r, err := st.Run(name)
+	if err != nil {
+		return "", err
+	}
+	return r.ID, st.Cancel(r.ID)
+}

@@ -15,8 +15,6 @@ import (
 	"github.com/riverqueue/river"
 
 	"whichfs/internal/host/dataset"
-	"whichfs/internal/host/experiment"
-	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
@@ -167,17 +165,6 @@ func (w *worker) busy() bool {
 	return len(w.self.Jobs) > 0
 }
 
-// duty is a worker's part in one run. River calls Work.
-type duty struct {
-	river.WorkerDefaults[store.Job]
-	w         *worker
-	run       result.Run
-	plan      plan.Plan
-	supported map[string]bool
-	lanes     chan *experiment.Experiment
-	failed    context.CancelFunc // leaves the run to others
-}
-
 // join does jobs of a run until none waits.
 func (w *worker) join(ctx context.Context, s store.Shared) error {
 	d := &duty{w: w}
@@ -225,85 +212,13 @@ func (w *worker) join(ctx context.Context, s store.Shared) error {
 	return stop(end)
 }
 
-// end gives back what somebody has lent for the run.
-func (d *duty) end() {
-	for range len(d.lanes) {
-		d.w.app.giveBack((<-d.lanes).Machine)
-	}
-}
-
-// begin makes ready for a run: its data, its machine, what it requires.
-func (d *duty) begin(ctx context.Context, id string) (err error) {
-	w := d.w
-	if d.run, err = w.store.Run(id); err != nil {
-		return err
-	}
-	if d.plan, err = plan.Decode(d.run.Plan); err != nil {
-		return err
-	}
-	if err := w.fetch(ctx, d.plan.Data); err != nil {
-		return err
-	}
-	lanes := 1
-	if d.plan.Repeats() || d.plan.Untimed {
-		if lanes = w.offer.Lanes; lanes == 0 {
-			lanes = Lanes(d.plan)
-		}
-	}
-	d.lanes = make(chan *experiment.Experiment, lanes)
-	for try := 0; ; try++ {
-		e, err := d.experiment()
-		if err != nil {
-			return err
-		}
-		d.supported, err = e.Join(ctx)
-		if err == nil {
-			d.run = e.Run
-			d.lanes <- e
-			break
-		}
-		w.app.giveBack(e.Machine)
-		// Another worker may have been the first to describe the run meanwhile.
-		if try > 0 || ctx.Err() != nil {
-			return err
-		}
-		if d.run, err = w.store.Run(id); err != nil {
-			return err
-		}
-	}
-	for range lanes - 1 {
-		e, err := d.experiment()
-		if err != nil {
-			return err
-		}
-		d.lanes <- e
-	}
-	return nil
-}
-
-// experiment carries out trials of the run on a machine of its own.
-func (d *duty) experiment() (*experiment.Experiment, error) {
-	w, p := d.w, d.plan
-	m, err := w.app.machine(p.Machine, p.Clock)
-	if err != nil {
-		return nil, err
-	}
-	may := w.offer.Permission
-	if may.Work, err = workDir(p.Machine, may.Work); err != nil {
-		return nil, err
-	}
-	j := Job{machines: map[string]machine.Machine{p.Machine: m}, may: may}
-	if err := j.check([]plan.Plan{p}); err != nil {
-		return nil, err
-	}
-	evidence, err := w.app.Evidence(d.run.ID)
-	if err != nil {
-		return nil, err
-	}
-	e := &experiment.Experiment{Run: d.run, Plan: p, Machine: m, Spec: specOf(p, may, 0), Known: probeCondition(w.store, p.Storage), Evidence: evidence, Worker: w.self.Name,
-		Store: &part{d: d}}
-	e.Observer.Note = w.app.Note
-	return e, nil
+// others reports whether another worker could do a run's trials.
+func (w *worker) others(run result.Run, p plan.Plan) bool {
+	workers, err := w.store.Workers()
+	needs := store.Needs{Machine: p.Machine, Version: run.Version, Labels: p.Labels}
+	return err != nil || slices.ContainsFunc(workers, func(o store.Worker) bool {
+		return o.Name != w.self.Name && o.Lives && o.Seen < store.Gone && o.Can(needs, build.Same) == "" && o.Refuses[run.ID] == ""
+	})
 }
 
 // fetch finds the trees that a run needs on this machine, or gets them from the database.
@@ -349,195 +264,4 @@ func (w *worker) get(ctx context.Context, d scenario.Data) error {
 		return err
 	}
 	return os.Rename(f.Name(), final)
-}
-
-// Timeout of River: none, since a round may take hours.
-func (d *duty) Timeout(*river.Job[store.Job]) time.Duration { return -1 }
-
-// Work does a job. Its errors are ours: River would wait by this machine's clock.
-func (d *duty) Work(ctx context.Context, job *river.Job[store.Job]) error {
-	w := d.w
-	w.under(job.ID, true)
-	defer w.under(job.ID, false)
-	lane := <-d.lanes
-	defer func() { d.lanes <- lane }()
-	do := d.trials
-	if job.Args.Check {
-		do = d.again
-	}
-	err := do(ctx, lane, job)
-	if err == nil || errors.Is(err, store.ErrTaken) {
-		return nil
-	}
-	mine := ctx.Err() == nil && !errors.Is(err, errLater)
-	if mine {
-		w.refuse(d.run.ID, err)
-		d.failed()
-	}
-	if err := w.fleet.HandOn(context.WithoutCancel(ctx), job.ID, mine); err != nil {
-		w.app.Note(err.Error())
-	}
-	return nil
-}
-
-// byRounds: candidates are compared within rounds, and so within one machine.
-func (d *duty) byRounds() bool { return !d.plan.Repeats() && !d.plan.Untimed }
-
-// slots are those of a job whose candidates can run.
-func (d *duty) slots(job store.Job) []plan.Slot {
-	return slices.DeleteFunc(plan.Round(d.plan, job.Round), func(s plan.Slot) bool {
-		return !d.byRounds() && !slices.Contains(job.Places, s.Place) || !d.supported[s.Candidate.String()]
-	})
-}
-
-// trials does those trials of a job that are not there yet.
-func (d *duty) trials(ctx context.Context, e *experiment.Experiment, job *river.Job[store.Job]) error {
-	read := d.w.store.TrialsOfRound
-	if d.plan.Repeats() { // no other work disturbs
-		read = d.w.store.EndedOf
-	}
-	there, err := read(d.run.ID, job.Args.Round)
-	if err != nil {
-		return err
-	}
-	if d.byRounds() && slices.ContainsFunc(there, func(t result.Trial) bool { return t.Worker != d.w.self.Name }) {
-		if err := d.w.store.DropRound(d.run.ID, job.Args.Round, job.ID); err != nil {
-			return err
-		}
-		there = nil
-	}
-	rest := slices.DeleteFunc(plan.Remaining(d.slots(job.Args), there), func(s plan.Slot) bool { return s.Again && d.plan.KeepDisturbed })
-	e.Store = &part{d: d, job: job.ID}
-	return e.Do(ctx, rest)
-}
-
-// errLater: a comparison is not this worker's to make now.
-var errLater = errors.New("another worker makes the comparison")
-
-// again does trials of another worker once more, and compares.
-func (d *duty) again(ctx context.Context, e *experiment.Experiment, job *river.Job[store.Job]) error {
-	w, args := d.w, job.Args
-	there, err := w.store.TrialsOfRound(d.run.ID, args.Round)
-	if err != nil {
-		return err
-	}
-	slots := d.slots(args)
-	var mine, missing bool
-	was := map[int]result.Trial{}
-	for _, t := range result.Counted(there) {
-		was[t.Place] = t
-	}
-	for _, s := range slots {
-		t, ok := was[s.Place]
-		missing, mine = missing || !ok, mine || t.Worker == w.self.Name
-	}
-	switch {
-	case mine && !w.others(d.run, d.plan):
-		return w.store.AddRepeat(d.run.ID, store.Repeat{Round: args.Round, Place: args.Places[0]})
-	case missing || mine:
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-		return errLater
-	}
-	got := &part{d: d, job: job.ID, keep: map[int]result.Trial{}}
-	e.Store = got
-	if err := e.Do(ctx, slots); err != nil {
-		return err
-	}
-	for _, s := range slots {
-		old := was[s.Place]
-		r := store.Repeat{Round: s.Round, Place: s.Place, Workers: old.Worker + " and " + w.self.Name, Differs: differs(d.plan, old, got.keep[s.Place])}
-		if err := w.store.AddRepeat(d.run.ID, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// others reports whether another worker could do a run's trials.
-func (w *worker) others(run result.Run, p plan.Plan) bool {
-	workers, err := w.store.Workers()
-	needs := store.Needs{Machine: p.Machine, Version: run.Version, Labels: p.Labels}
-	return err != nil || slices.ContainsFunc(workers, func(o store.Worker) bool {
-		return o.Name != w.self.Name && o.Lives && o.Seen < store.Gone && o.Can(needs, build.Same) == "" && o.Refuses[run.ID] == ""
-	})
-}
-
-// part is the store of one job: other workers write to the run as well.
-type part struct {
-	d    *duty
-	job  int64
-	keep map[int]result.Trial // trials by place, instead of storing them; nil: store them
-
-	conditions, notes int // that the run had when it was merged
-}
-
-func (s *part) BeginTrial(string, result.Trial) (int64, error) { return 0, nil } // it is stored when it has ended
-
-func (s *part) FinishTrial(t result.Trial) error {
-	t.Worker = s.d.w.self.Name
-	if s.keep != nil {
-		s.keep[t.Place] = t
-		return nil
-	}
-	if err := s.d.w.store.AddTrial(s.d.run.ID, t, s.job); err != nil {
-		return err
-	}
-	text := fmt.Sprintf("run %s: round %d  %s  %.1f s", s.d.run.ID, t.Round, t.Named(), t.Ended.Sub(t.Started).Seconds())
-	if t.Outcome != result.Done {
-		text += fmt.Sprintf("  %s in %s: %s", t.Outcome, t.Phase, strings.Join(strings.Fields(t.Reason), " "))
-	}
-	s.d.w.app.Note(text)
-	return nil
-}
-
-func (s *part) UpdateRun(r result.Run) error {
-	if s.keep != nil || len(r.Conditions) == max(s.conditions, len(s.d.run.Conditions)) && len(r.Notes) == max(s.notes, len(s.d.run.Notes)) {
-		return nil
-	}
-	there, err := s.d.w.store.MergeRun(r)
-	if err != nil {
-		return err
-	}
-	s.conditions, s.notes = len(r.Conditions), len(r.Notes)
-	return experiment.Conflict(there, r.Conditions)
-}
-
-func (s *part) SetSupport(run string, list []result.Support) error {
-	lacks := "all"
-	if len(list) > 0 {
-		var names []string
-		for _, c := range list {
-			names = append(names, c.Candidate)
-		}
-		lacks = "all but " + strings.Join(names, "; ")
-	}
-	// Workers must agree on it, or some rounds would have candidates that others lack.
-	can := []result.Condition{{Group: "run", Name: "candidates that can run", Value: lacks, Matters: true}}
-	there, err := s.d.w.store.MergeRun(result.Run{ID: run, Conditions: can})
-	if err == nil {
-		err = experiment.Conflict(there, can)
-	}
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	return s.d.w.store.SetSupport(run, list)
-}
-
-func (s *part) Trials(run string) ([]result.Trial, error) { return s.d.w.store.Trials(run) }
-
-// Cancel ends a run that another process or the fleet is carrying out, and returns its ID.
-func (a *App) Cancel(name string) (id string, err error) {
-	st, err := a.ExistingStore()
-	if err != nil {
-		return "", err
-	}
-	defer st.Close() //nolint:errcheck // every write was synced
-	r, err := st.Run(name)
-	if err != nil {
-		return "", err
-	}
-	return r.ID, st.Cancel(r.ID)
 }
