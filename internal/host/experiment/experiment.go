@@ -358,6 +358,9 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 // can be known, the filesystem's fault. The death of the agent, which is the guest's init, also
 // ends in a panic, and is ours unless the kernel had faults of its own before.
 func gaveUp(console []string) string {
+	if machine.StaleCode(console) {
+		return ""
+	}
 	own := false
 	for _, line := range console {
 		own = own || strings.Contains(line, "BUG: ") || strings.Contains(line, "kernel BUG at ") || strings.Contains(line, "Oops: ")

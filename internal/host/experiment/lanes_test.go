@@ -82,6 +82,9 @@ func TestKernelCrashIsASubjectFailure(t *testing.T) {
 	if got := gaveUp(append([]string{"[    8.1] BUG: kernel NULL pointer dereference"}, init...)); got == "" {
 		t.Error("what the kernel caused is not seen")
 	}
+	if got := gaveUp([]string{"[    8.1] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI", console[1]}); got != "" {
+		t.Errorf("the emulator's fault is the filesystem's: %q", got)
+	}
 }
 
 // An error that ends one lane ends all, and is the error of the run.

@@ -241,7 +241,7 @@ func (p *BootPlan) JudgeBoot(b pid1.Booted, late, free bool, console []string) (
 
 // Unbooted is the failure of a guest that ended for a reason without a report.
 func Unbooted(reason string, console []string) error {
-	if slices.ContainsFunc(console, func(line string) bool { return strings.Contains(line, pid1.RootMark) }) {
+	if !machine.StaleCode(console) && slices.ContainsFunc(console, func(line string) bool { return strings.Contains(line, pid1.RootMark) }) {
 		return workload.Subject("the guest did not boot from it: %s (the console's last lines: %s)", reason, Quoted(console))
 	}
 	return &result.Failure{Outcome: result.LabFailed, Reason: "the guest died before it could boot from the filesystem: " + reason, Console: console}

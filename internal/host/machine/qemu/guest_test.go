@@ -151,6 +151,19 @@ func TestGuestFaults(t *testing.T) {
 	}
 }
 
+// A guest that its emulator ends is started again; here the kernel prints what it would print then, as
+// its command line, and has no first program.
+func TestStaleCodeStartsAgain(t *testing.T) {
+	t.Parallel()
+	var said []string
+	m := theLab(t, Options{Append: []string{"loglevel=6", `"kept=int3: 0000"`, "rdinit=/none"}, Progress: func(text string) { said = append(said, text) }})
+	_, err := m.Start(t.Context(), machine.Spec{Storage: "disk:64M"})
+	machinetest.LabFailure(t, err, "Unable to mount root fs", "int3: 0000")
+	if len(said) != mostStarts-1 {
+		t.Errorf("%q", said)
+	}
+}
+
 // The smallest permitted guest makes and mounts the filesystems that hold most; the virtual lab tries
 // all. The numbers are those of Linux 6.1.
 func TestLeastMemory(t *testing.T) {

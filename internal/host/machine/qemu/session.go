@@ -42,16 +42,26 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err != nil {
 		return nil, err
 	}
-	p, err := m.plan(h, spec)
-	if err != nil {
-		return nil, err
+	for attempt := 1; ; attempt++ {
+		p, err := m.plan(h, spec)
+		if err != nil {
+			return nil, err
+		}
+		s, err := m.run(ctx, h, p, spec)
+		if err == nil {
+			return s, nil
+		}
+		if e := result.FailureOf(err); e == nil || !machine.StaleCode(e.Console) || attempt == mostStarts {
+			return nil, err
+		}
+		if m.o.Progress != nil {
+			m.o.Progress("QEMU emulated the guest's kernel wrongly: starting it again")
+		}
 	}
-	s, err := m.run(ctx, h, p, spec)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
+
+// mostStarts is how often a guest is started that its emulator ends.
+const mostStarts = 3
 
 // run starts the planned guest and prepares its agent. The guest owns the plan's files, also after
 // an error.
