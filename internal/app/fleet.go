@@ -274,7 +274,14 @@ func (a *App) tend(ctx context.Context, st *store.Store, fleet *store.Fleet) ([]
 	shared, err := st.Shared(1)
 	for _, s := range shared {
 		if err == nil && !s.Open() {
-			err = conclude(ctx, st, fleet, s)
+			err = fleet.Alone(ctx, s.Run, func() error {
+				now, err := st.Shared(1) // another process may have ended it meanwhile
+				at := slices.IndexFunc(now, func(o store.Shared) bool { return o.Run == s.Run && !o.Open() })
+				if err != nil || at < 0 {
+					return err
+				}
+				return conclude(ctx, st, fleet, now[at])
+			})
 		}
 	}
 	return shared, err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -217,6 +218,21 @@ func (f *Fleet) ShareAgain(ctx context.Context, s Shared, jobs []Job) error {
 		}
 		return f.insert(ctx, tx, s.Queue, jobs)
 	})
+}
+
+// Alone calls do, which ends a run, unless another process is doing so: all workers see at the same time
+// that a run has no open jobs, and its end reads all of its trials.
+func (f *Fleet) Alone(ctx context.Context, run string, do func() error) error {
+	var failed error
+	err := f.inTx(ctx, "ending run "+run, func(tx pgx.Tx) error {
+		var alone bool
+		if err := tx.QueryRow(ctx, "SELECT pg_try_advisory_xact_lock($1)", f.p.key("end "+run)).Scan(&alone); err != nil || !alone {
+			return err
+		}
+		failed = do()
+		return nil
+	})
+	return cmp.Or(failed, err)
 }
 
 // Shared lists the runs that workers are carrying out, oldest first. It counts jobs up to a number: all

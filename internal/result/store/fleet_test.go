@@ -199,6 +199,30 @@ func TestJobsOfLostWorkers(t *testing.T) {
 	sweep("for the fifth time", [3]int{0, 0, 1})
 }
 
+// All workers see that a run has no open jobs, and one ends it.
+func TestRunIsEndedByOne(t *testing.T) {
+	path := database.Shared(t).URL()
+	one, other := newFleet(t, path, path), newFleet(t, path, path)
+	broken := errors.New("broken")
+	calls := 0
+	count := func() error { calls++; return nil }
+	err := one.Alone(t.Context(), "r", func() error {
+		must.Do(t, other.Alone(t.Context(), "r", count))
+		if calls != 0 {
+			t.Error("two end the same run")
+		}
+		must.Do(t, other.Alone(t.Context(), "another", count))
+		return broken
+	})
+	if !errors.Is(err, broken) || calls != 1 {
+		t.Errorf("%v, %d calls", err, calls)
+	}
+	must.Do(t, other.Alone(t.Context(), "r", count))
+	if calls != 2 {
+		t.Error("whoever has ended it holds it")
+	}
+}
+
 // The connection is cut at each statement: each job is there once, each trial, and each note.
 func TestFleetIsCutAtEveryStatement(t *testing.T) {
 	server := database.Shared(t)
