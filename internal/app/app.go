@@ -68,8 +68,8 @@ func (a *App) ExistingStore() (*store.Store, error) {
 	return a.Store() // opening reports or repairs any other fault
 }
 
-// DeleteRun deletes a run that no process is carrying out, and returns its ID.
-func (a *App) DeleteRun(name string) (id string, err error) {
+// onRun does something to a run in the store, and returns its ID.
+func (a *App) onRun(name string, do func(*store.Store, result.Run) error) (id string, err error) {
 	st, err := a.ExistingStore()
 	if err != nil {
 		return "", err
@@ -79,12 +79,19 @@ func (a *App) DeleteRun(name string) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	release, err := hold(st, []result.Run{r}, nil)
-	if err != nil {
-		return "", err
-	}
-	defer release()
-	return r.ID, st.DeleteRun(r.ID)
+	return r.ID, do(st, r)
+}
+
+// DeleteRun deletes a run that no process is carrying out, and returns its ID.
+func (a *App) DeleteRun(name string) (id string, err error) {
+	return a.onRun(name, func(st *store.Store, r result.Run) error {
+		release, err := hold(st, []result.Run{r}, nil)
+		if err != nil {
+			return err
+		}
+		defer release()
+		return st.DeleteRun(r.ID)
+	})
 }
 
 // DeleteProbe deletes a probe, and returns its ID.

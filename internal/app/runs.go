@@ -417,14 +417,5 @@ func (j *Job) Cancelled() <-chan struct{} { return j.cancelled.Done() }
 
 // Cancel ends a run that another process or the fleet is carrying out, and returns its ID.
 func (a *App) Cancel(name string) (id string, err error) {
-	st, err := a.ExistingStore()
-	if err != nil {
-		return "", err
-	}
-	defer st.Close() //nolint:errcheck // every write was synced
-	r, err := st.Run(name)
-	if err != nil {
-		return "", err
-	}
-	return r.ID, st.Cancel(r.ID)
+	return a.onRun(name, func(st *store.Store, r result.Run) error { return st.Cancel(r.ID) })
 }
