@@ -81,7 +81,9 @@ func TestBitRotInData(t *testing.T) {
 // Every sector except those of the files is metadata, and the check notices much of the damage
 // there.
 func TestBitRotInMetadata(t *testing.T) {
-	f, _ := faulty(t, "ext4", scenario.Step{Work: "bit-rot", Fault: "metadata", Count: 3, Seed: 4, Size: 256 << 10, Files: 4, Ops: 200})
+	// What an earlier log left depends on when the kernel committed, and so do the sectors that are
+	// drawn: without a journal the outcomes are those of the seed.
+	f, _ := faulty(t, "ext4 -O ^has_journal", scenario.Step{Work: "bit-rot", Fault: "metadata", Count: 3, Seed: 4, Size: 256 << 10, Files: 4, Ops: 200})
 	if f[fault.Tried] != 3 || f[fault.CheckDirty] != 3 || f[fault.OutcomePrefix+"whole"]+f[fault.OutcomePrefix+"wrong"] != 0 {
 		t.Errorf("%v", f)
 	}
