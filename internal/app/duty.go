@@ -3,7 +3,9 @@ package app
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -24,6 +26,7 @@ type duty struct {
 	supported map[string]bool
 	lanes     chan *experiment.Experiment
 	failed    context.CancelFunc // leaves the run to others
+	unfit     atomic.Int32       // comparisons, one after another, that are for other workers
 }
 
 // end gives back what somebody has lent for the run.
@@ -130,8 +133,16 @@ func (d *duty) Work(ctx context.Context, job *river.Job[store.Job]) error {
 		w.refuse(d.run.ID, err)
 		d.failed()
 	}
-	if err := w.fleet.HandOn(context.WithoutCancel(ctx), job.ID, mine); err != nil {
-		w.app.Note(err.Error())
+	if failed := w.fleet.HandOn(context.WithoutCancel(ctx), job.ID, mine); failed != nil {
+		w.app.Note(failed.Error())
+	}
+	if errors.Is(err, errLater) {
+		// The next one may fit; the longer none does, the more likely only others can go on, who can take it
+		// meanwhile. By chance, since two workers in step would each meet its own trials again and again.
+		select {
+		case <-ctx.Done():
+		case <-time.After(rand.N(min(10*time.Millisecond<<min(d.unfit.Add(1), 10), 2*time.Second))):
+		}
 	}
 	return nil
 }
@@ -191,12 +202,9 @@ func (d *duty) again(ctx context.Context, e *experiment.Experiment, job *river.J
 	case mine && !w.others(d.run, d.plan):
 		return w.store.AddRepeat(d.run.ID, store.Repeat{Round: args.Round, Place: args.Places[0]})
 	case missing || mine:
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
 		return errLater
 	}
+	d.unfit.Store(0)
 	got := &part{d: d, job: job.ID, keep: map[int]result.Trial{}}
 	e.Store = got
 	if err := e.Do(ctx, slots); err != nil {

@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/testing/database"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/parsed"
+	"whichfs/internal/testing/wait"
 )
 
 func TestMain(m *testing.M) { database.Main(m) }
@@ -71,6 +72,26 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
+// Of two workers each compares the other's trials, however many there are. While each met its own again and
+// again, in step with the other, a run of many took hours to end.
+func TestTwoWorkersCompare(t *testing.T) {
+	a := fleet(t, 2)
+	load(t, a, "many", 100)
+	st, err := a.Store()
+	must.Do(t, err)
+	defer func() { _ = st.Close() }()
+	repeats, err := st.Repeats("many")
+	must.Do(t, err)
+	for _, r := range repeats {
+		if r.Differs != "" || r.Workers != "w0 and w1" && r.Workers != "w1 and w0" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(repeats) < 10 {
+		t.Errorf("%d of 1000 trials were compared", len(repeats))
+	}
+}
+
 // BenchmarkFleet has workers, each with its own connections, do trials of one phase on the fake machine:
 //
 //	go test -run '^$' -bench Fleet -benchtime 1x ./internal/app
@@ -82,50 +103,19 @@ func BenchmarkFleet(b *testing.B) {
 		_, err := fmt.Sscanf(text, "%d,%d", &workers, &trials)
 		must.Do(b, err)
 	}
-	database.Connections = 5*workers + 40
-	server := database.Shared(b)
-	path := server.URL()
-	script := filepath.Join(b.TempDir(), "fake.json")
-	must.Do(b, os.WriteFile(script, []byte(`{"processor": 0.1}`), 0o600))
-	b.Setenv("WHICHFS_FAKE", script)
-	b.Setenv("XDG_DATA_HOME", b.TempDir())
-	b.Setenv("WHICHFS_CACHE", b.TempDir())
-	a := &App{Path: path, Version: "v1", Note: func(text string) {
-		if !strings.Contains(text, ": round ") && !strings.Contains(text, ": joined") {
-			fmt.Fprintln(os.Stderr, text)
-		}
-	}}
+	a := fleet(b, workers)
 	st, err := a.Store()
 	must.Do(b, err)
 	defer func() { _ = st.Close() }()
-	ctx, stop := context.WithCancel(context.Background())
-	var under sync.WaitGroup
-	defer under.Wait()
-	defer stop()
-	for i := range workers {
-		under.Go(func() {
-			if err := a.Work(ctx, Offer{Name: fmt.Sprint("w", i), Machines: []string{"fake"}, Lanes: 1}); err != nil {
-				b.Error(err)
-			}
-		})
-	}
-	for {
-		list, err := st.Workers()
-		must.Do(b, err)
-		if len(list) == workers {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
 	for b.Loop() {
 		begun := time.Now()
-		rate, delay := load(b, a, "many", (trials+9)/10), delays(b, path, "many")
+		rate, delay := load(b, a, "many", (trials+9)/10), delays(b, a.Path, "many")
 		b.Logf("%d trials by %d workers: %.0f stored a second (%.0f s); from the end of a worker's job to its next: median %.3f s", trials, workers, rate, time.Since(begun).Seconds(), delay[1])
 		b.Logf("memory: this process (all workers) %d MB, PostgreSQL %d MB", resident(b, "self")>>20, ofServer(b)>>20)
 		for i := range 20 {
 			id := fmt.Sprint("few", i)
 			load(b, a, id, 2)
-			delay = append(delay, delays(b, path, id)[0])
+			delay = append(delay, delays(b, a.Path, id)[0])
 		}
 		few := delay[2:]
 		slices.Sort(few)
@@ -133,8 +123,49 @@ func BenchmarkFleet(b *testing.B) {
 	}
 }
 
+// fleet is what has a number of workers on the fake machine, each with its own connections, until the test ends.
+func fleet(t testing.TB, workers int) *App {
+	t.Helper()
+	database.Connections = max(database.Connections, 5*workers+40)
+	script := filepath.Join(t.TempDir(), "fake.json")
+	must.Do(t, os.WriteFile(script, []byte(`{"processor": 0.1}`), 0o600))
+	t.Setenv("WHICHFS_FAKE", script)
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	t.Setenv("WHICHFS_CACHE", t.TempDir())
+	a := &App{Path: database.Shared(t).URL(), Version: "v1", Note: func(text string) {
+		if !strings.Contains(text, ": round ") && !strings.Contains(text, ": joined") {
+			fmt.Fprintln(os.Stderr, text)
+		}
+	}}
+	ctx, stop := context.WithCancel(context.Background())
+	var under sync.WaitGroup
+	t.Cleanup(func() {
+		stop()
+		under.Wait()
+	})
+	st, err := a.Store() // which makes the tables
+	must.Do(t, err)
+	defer func() { _ = st.Close() }()
+	for i := range workers {
+		under.Go(func() {
+			if err := a.Work(ctx, Offer{Name: fmt.Sprint("w", i), Machines: []string{"fake"}, Lanes: 1}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.While(t, func() string {
+		list, err := st.Workers()
+		must.Do(t, err)
+		if len(list) < workers {
+			return fmt.Sprintf("%d of %d workers have come", len(list), workers)
+		}
+		return ""
+	})
+	return a
+}
+
 // load has the fleet do a run of ten candidates, and requires each trial once.
-func load(b *testing.B, a *App, id string, rounds int) (rate float64) {
+func load(b testing.TB, a *App, id string, rounds int) (rate float64) {
 	b.Helper()
 	st, err := a.Store()
 	must.Do(b, err)

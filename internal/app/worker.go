@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -38,6 +39,8 @@ type worker struct {
 	offer Offer
 	store *store.Store
 	fleet *store.Fleet
+
+	begun atomic.Int64 // jobs
 
 	mu   sync.Mutex
 	self store.Worker
@@ -152,6 +155,9 @@ func (w *worker) refuse(run string, err error) {
 
 // under notes which jobs are under way.
 func (w *worker) under(id int64, begins bool) {
+	if begins {
+		w.begun.Add(1)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.self.Jobs = slices.DeleteFunc(w.self.Jobs, func(j int64) bool { return j == id }); begins {
@@ -177,7 +183,7 @@ func (w *worker) join(ctx context.Context, s store.Shared) error {
 	river.AddWorker(workers, d)
 	client, err := w.fleet.Client(river.Config{
 		ID: w.self.ID, Workers: workers, Queues: map[string]river.QueueConfig{s.Queue: {MaxWorkers: cap(d.lanes)}},
-		FetchCooldown: 20 * time.Millisecond, FetchPollInterval: 2 * time.Second,
+		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 2 * time.Second,
 	})
 	if err != nil {
 		return err
@@ -189,10 +195,19 @@ func (w *worker) join(ctx context.Context, s store.Shared) error {
 		w.app.Note(fmt.Sprintf("run %s: %v; trying again", s.Run, err)) // the database is away: that is not the run's fault
 		return nil
 	}
-	for idle := 0; here.Err() == nil && idle < 2; {
+	var seen int64
+	for idle := 0; here.Err() == nil && idle < 4; {
+		pause := store.Every / 4
+		if w.busy() {
+			pause = store.Every
+		}
 		select {
 		case <-here.Done():
-		case <-time.After(store.Every / 2):
+		case <-time.After(pause):
+		}
+		if begun := w.begun.Load(); begun != seen { // the run goes on: to ask would only cost the database time
+			seen, idle = begun, 0
+			continue
 		}
 		shared, err := w.store.Shared(1)
 		at := slices.IndexFunc(shared, func(o store.Shared) bool { return o.Run == s.Run })
