@@ -192,13 +192,7 @@ func (s *Store) importWhole(w Whole) error {
 			}
 		}
 		for _, trial := range w.Trials {
-			if trial.ID, err = t.beginTrial(number, trial); err != nil {
-				return err
-			}
-			if trial.Outcome == "" {
-				continue
-			}
-			if err := t.finishTrial(trial); err != nil {
+			if err := t.addTrial(number, trial); err != nil {
 				return err
 			}
 		}

@@ -73,3 +73,15 @@ func (s *Store) SetArtifacts(body []byte) error {
 		return err
 	})
 }
+
+// Ahead is the clock of a machine that is ahead by an hour.
+type Ahead struct{}
+
+// Now is that clock's time.
+func (Ahead) Now() time.Time { return time.Now().Add(time.Hour) }
+
+// NowOrNil is that clock's time.
+func (a Ahead) NowOrNil() *time.Time { now := a.Now(); return &now }
+
+// By has the fleet's jobs made by another clock.
+func (f *Fleet) By(clock Ahead) { f.clock = clock }

@@ -20,6 +20,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
 
 	"whichfs/internal/result"
 )
@@ -115,6 +116,7 @@ type Fleet struct {
 	store *Store
 	p     *postgres
 	pool  *pgxpool.Pool
+	clock rivertype.TimeGenerator // of this machine; nil: River's own
 }
 
 // Fleet opens it. Nothing is connected before the first use.
@@ -143,7 +145,7 @@ func (f *Fleet) Close() { f.pool.Close() }
 func (f *Fleet) Client(config river.Config) (*river.Client[pgx.Tx], error) {
 	config.Schema, config.Logger = f.p.schema, silent
 	// River would hand a job back by its age; see Sweep. Only an owner may rebuild indexes.
-	config.JobTimeout, config.ReindexerIndexNames = -1, []string{}
+	config.JobTimeout, config.ReindexerIndexNames, config.Test.Time = -1, []string{}, f.clock
 	return river.NewClient(riverpgxv5.New(f.pool), &config)
 }
 
@@ -180,7 +182,9 @@ func (f *Fleet) insert(ctx context.Context, tx pgx.Tx, queue string, jobs []Job)
 			return err
 		}
 	}
-	return nil
+	// River schedules by the clock of this machine, and fetches by the server's.
+	_, err = tx.Exec(ctx, "UPDATE river_job SET scheduled_at = now() WHERE state = 'available' AND queue = $1 AND scheduled_at > clock_timestamp()", queue)
+	return err
 }
 
 // Share gives the rest of a run, as jobs, to the workers that have what it needs. A run that they have
@@ -314,18 +318,15 @@ var ErrTaken = errors.New("another worker has taken the trial")
 // AddTrial stores a trial that a worker has done for a job, if the job is still this worker's: all or
 // nothing.
 func (s *Store) AddTrial(run string, trial result.Trial, job int64) error {
+	if err := s.learn(wordsIn(trial)); err != nil {
+		return err
+	}
 	err := s.write("storing a trial", func(t *tx) error {
-		if err := t.owns(job); err != nil {
-			return err
-		}
-		number, err := t.runNumber(run)
+		number, err := t.owns(job, run)
 		if err != nil {
 			return err
 		}
-		if trial.ID, err = t.beginTrial(number, trial); err != nil {
-			return err
-		}
-		return t.finishTrial(trial)
+		return t.addTrial(number, trial)
 	})
 	if _, there := errors.AsType[*errFinished](err); there || errors.Is(err, ErrTaken) {
 		return ErrTaken
@@ -333,24 +334,25 @@ func (s *Store) AddTrial(run string, trial result.Trial, job int64) error {
 	return err
 }
 
-// owns requires that a job is not another worker's by now, until the transaction ends.
-func (t *tx) owns(job int64) error {
-	var mine int
-	err := t.QueryRow("SELECT 1 FROM river_job WHERE id = ? AND state = 'running' FOR SHARE", job).Scan(&mine)
+// owns requires that a job is not another worker's by now, until the transaction ends, and returns the
+// number of its run.
+func (t *tx) owns(job int64, run string) (number int64, err error) {
+	err = t.QueryRow("SELECT run.number FROM river_job JOIN run ON run.id = ? WHERE river_job.id = ? AND river_job.state = 'running' FOR SHARE OF river_job", run, job).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) {
-		return ErrTaken
+		err = ErrTaken
 	}
-	return err
+	return number, err
 }
 
 // DropRound removes the trials of a round that another worker has begun and cannot finish: this one, whose
 // job the round is, does all of it.
 func (s *Store) DropRound(run string, round int, job int64) error {
 	err := s.write("beginning a round again", func(t *tx) error {
-		if err := t.owns(job); err != nil {
+		number, err := t.owns(job, run)
+		if err != nil {
 			return err
 		}
-		_, err := t.Exec("DELETE FROM trial WHERE run = (SELECT number FROM run WHERE id = ?) AND round = ?", run, round)
+		_, err = t.Exec("DELETE FROM trial WHERE run = ? AND round = ?", number, round)
 		return err
 	})
 	if errors.Is(err, ErrTaken) {

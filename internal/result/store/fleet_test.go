@@ -101,6 +101,19 @@ func trialAt(place int) result.Trial {
 	return trial
 }
 
+// Jobs of a machine whose clock is ahead can be done at once: River would wait for its time.
+func TestJobsOfAClockThatIsAhead(t *testing.T) {
+	path := database.Shared(t).URL()
+	f := newFleet(t, path, path)
+	f.By(store.Ahead{})
+	f.share("r", 3)
+	var later int
+	must.Do(t, f.db.QueryRow("SELECT count(*) FROM river_job WHERE scheduled_at > now()").Scan(&later))
+	if later != 0 || f.jobs() != [3]int{3, 0, 0} {
+		t.Errorf("%d of %v jobs are for later", later, f.jobs())
+	}
+}
+
 // A worker whose job was handed on stores nothing more, and no trial is stored twice.
 func TestTrialOfAFleetIsStoredOnce(t *testing.T) {
 	path := database.Shared(t).URL()

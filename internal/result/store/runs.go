@@ -125,41 +125,70 @@ var circumstances = []string{
 // the one of its group and name; the value that was first stays.
 func (s *Store) MergeRun(r result.Run) (conditions []result.Condition, err error) {
 	err = s.write("storing run "+r.ID, func(t *tx) error {
-		var number int64
-		// An update first: of two workers, one waits.
-		err := t.QueryRow("UPDATE run SET emulated = CASE WHEN emulated > ? THEN emulated ELSE ? END WHERE id = ? RETURNING number",
-			flag(r.Emulated), flag(r.Emulated), r.ID).Scan(&number)
-		if errors.Is(err, sql.ErrNoRows) {
-			return t.notMine("run", r.ID, noRun(s.path, r.ID))
+		number, there, more, err := t.compare(r)
+		if err == nil && more.new() {
+			// An update: of two workers, one waits, and then sees what the other one has added.
+			err = t.QueryRow("UPDATE run SET emulated = CASE WHEN emulated > ? THEN emulated ELSE ? END WHERE id = ? RETURNING number",
+				flag(r.Emulated), flag(r.Emulated), r.ID).Scan(&number)
+			if errors.Is(err, sql.ErrNoRows) {
+				return t.notMine("run", r.ID, noRun(s.path, r.ID))
+			}
+			if err == nil {
+				number, there, more, err = t.compare(r)
+			}
 		}
 		if err != nil {
 			return err
 		}
-		var there result.Run
-		if err := readDescription(t, number, &there); err != nil {
-			return err
+		conditions = slices.Concat(there.Conditions, more.conditions)
+		if !more.new() {
+			return nil
 		}
-		type name struct{ group, name string }
-		had, noted := map[name]bool{}, map[result.Note]bool{}
-		for _, c := range there.Conditions {
-			had[name{c.Group, c.Name}] = true
-		}
-		for _, n := range there.Notes {
-			noted[n] = true
-		}
-		fresh := slices.DeleteFunc(slices.Clone(r.Conditions), func(c result.Condition) bool {
-			k := name{c.Group, c.Name}
-			defer func() { had[k] = true }()
-			return had[k]
-		})
-		notes := slices.DeleteFunc(slices.Clone(r.Notes), func(n result.Note) bool {
-			defer func() { noted[n] = true }()
-			return noted[n]
-		})
-		conditions = slices.Concat(there.Conditions, fresh)
-		return t.describe(number, fresh, len(there.Conditions), notes, len(there.Notes))
+		return t.describe(number, more.conditions, len(there.Conditions), more.notes, len(there.Notes))
 	})
 	return conditions, err
+}
+
+// addition is what a run does not have yet of what a worker says of it.
+type addition struct {
+	emulated   bool
+	conditions []result.Condition
+	notes      []result.Note
+}
+
+func (a addition) new() bool { return a.emulated || len(a.conditions)+len(a.notes) > 0 }
+
+// compare reads what a run has of a description, and finds what it lacks.
+func (t *tx) compare(r result.Run) (number int64, there result.Run, more addition, err error) {
+	err = t.QueryRow("SELECT number, emulated FROM run WHERE id = ?", r.ID).Scan(&number, &there.Emulated)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = noRun(t.store.path, r.ID)
+	}
+	if err == nil {
+		err = readDescription(t, number, &there)
+	}
+	more.emulated = r.Emulated && !there.Emulated
+	type name struct{ group, name string }
+	had, noted := map[name]bool{}, map[result.Note]bool{}
+	for _, c := range there.Conditions {
+		had[name{c.Group, c.Name}] = true
+	}
+	for _, n := range there.Notes {
+		noted[n] = true
+	}
+	for _, c := range r.Conditions {
+		if k := (name{c.Group, c.Name}); !had[k] {
+			had[k] = true
+			more.conditions = append(more.conditions, c)
+		}
+	}
+	for _, n := range r.Notes {
+		if !noted[n] {
+			noted[n] = true
+			more.notes = append(more.notes, n)
+		}
+	}
+	return number, there, more, err
 }
 
 // DeleteRun removes a run with everything that belongs to it. id is exact.

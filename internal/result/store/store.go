@@ -20,6 +20,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -223,22 +225,62 @@ func (t *tx) word(text string) (int64, error) {
 	if ok {
 		return id, nil
 	}
-	const find = "SELECT id FROM word WHERE text = ?"
-	err := t.QueryRow(find, text).Scan(&id)
-	if p, ok := t.store.engine.(*postgres); ok && errors.Is(err, sql.ErrNoRows) {
+	err := t.number([]string{text})
+	return t.fresh[text], err
+}
+
+// number adds to fresh the numbers of words, none of which is there twice, and adds those that are new.
+func (t *tx) number(words []string) error {
+	words, err := t.find(words)
+	if p, ok := t.store.engine.(*postgres); ok && err == nil && len(words) > 0 {
 		// One process at a time: many workers begin with the same words, each in another order, and would
 		// wait for each other in circles.
-		if _, err := t.Exec("SELECT pg_advisory_xact_lock(?)", p.key("words")); err != nil {
-			return 0, err
+		if _, err = t.Exec("SELECT pg_advisory_xact_lock(?)", p.key("words")); err == nil {
+			words, err = t.find(words)
 		}
-		err = t.QueryRow(find, text).Scan(&id)
 	}
-	if errors.Is(err, sql.ErrNoRows) {
+	for _, text := range words {
+		if err != nil {
+			break
+		}
+		var id int64
 		err = t.QueryRow("INSERT INTO word (text) VALUES (?) RETURNING id", text).Scan(&id)
+		t.fresh[text] = id
 	}
-	if err != nil {
-		return 0, err
+	return err
+}
+
+// find adds to fresh the numbers of those words that are there, and returns the others.
+func (t *tx) find(words []string) (others []string, err error) {
+	for some := range slices.Chunk(words, 500) {
+		args := make([]any, len(some))
+		for i, text := range some {
+			args[i] = text
+		}
+		err := each(t, func(scan func(...any) error) error {
+			var id int64
+			var text string
+			err := scan(&id, &text)
+			t.fresh[text] = id
+			return err
+		}, "SELECT id, text FROM word WHERE text IN (?"+strings.Repeat(", ?", len(some)-1)+")", args...)
+		if err != nil {
+			return nil, err
+		}
 	}
-	t.fresh[text] = id
-	return id, nil
+	return slices.DeleteFunc(words, func(text string) bool { _, there := t.fresh[text]; return there }), nil
+}
+
+// learn adds words in a transaction of its own: whoever adds one in the transaction of a trial lets all other
+// workers wait for the trial.
+func (s *Store) learn(words []string) error {
+	slices.Sort(words)
+	words = slices.Compact(words)
+	s.mu.Lock()
+	words = slices.DeleteFunc(words, func(text string) bool { _, known := s.words[text]; return known })
+	s.mu.Unlock()
+	if len(words) == 0 {
+		return nil
+	}
+	return s.write("storing the names of figures", func(t *tx) error { return t.number(slices.Clone(words)) })
 }

@@ -22,8 +22,8 @@ func (s *Store) BeginTrial(run string, trial result.Trial) (id int64, err error)
 		if err != nil {
 			return err
 		}
-		trial.Started = time.Now()
-		id, err = t.beginTrial(number, trial)
+		trial.Outcome, trial.Started = "", time.Now()
+		id, err = t.insertTrial(number, trial)
 		return err
 	})
 	return id, err
@@ -37,23 +37,56 @@ func (t *tx) runNumber(run string) (number int64, err error) {
 	return number, err
 }
 
-func (t *tx) beginTrial(run int64, trial result.Trial) (id int64, err error) {
+// addTrial adds a trial with everything that belongs to it, or one that has only begun.
+func (t *tx) addTrial(run int64, trial result.Trial) (err error) {
+	if trial.Outcome != "" && !trial.Outcome.Valid() {
+		return fmt.Errorf("trial of round %d, place %d: unknown outcome %q", trial.Round, trial.Place, trial.Outcome)
+	}
+	if trial.ID, err = t.insertTrial(run, trial); err != nil || trial.Outcome == "" {
+		return err
+	}
+	return t.contents(trial)
+}
+
+func (t *tx) insertTrial(run int64, trial result.Trial) (id int64, err error) {
+	if trial.Outcome == "" { // how it ends is not known yet
+		trial = result.Trial{Round: trial.Round, Place: trial.Place, Candidate: trial.Candidate, Variant: trial.Variant, Attempt: trial.Attempt, Worker: trial.Worker, Started: trial.Started}
+	}
 	candidate, err := t.word(trial.Candidate)
 	if err != nil {
 		return 0, err
+	}
+	console, err := consoleOf(trial)
+	if err != nil {
+		return 0, err
+	}
+	insert := func() error {
+		return t.QueryRow(`INSERT INTO trial (run, round, place, candidate, variant, attempt, worker, outcome, phase, reason, hint, started, ended, overhead, console)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
+			run, trial.Round, trial.Place, candidate, trial.Variant, trial.Attempt, trial.Worker, sql.NullString{String: string(trial.Outcome), Valid: trial.Outcome != ""},
+			trial.Phase, trial.Reason, trial.Hint, nullTime(trial.Started), nullTime(trial.Ended), trial.Overhead, console).Scan(&id)
+	}
+	if err = insert(); !errors.Is(err, sql.ErrNoRows) {
+		return id, err
 	}
 	_, err = t.Exec("DELETE FROM trial WHERE run = ? AND round = ? AND place = ? AND attempt = ? AND outcome IS NULL",
 		run, trial.Round, trial.Place, trial.Attempt)
 	if err != nil {
 		return 0, err
 	}
-	err = t.QueryRow(`INSERT INTO trial (run, round, place, candidate, variant, attempt, started, worker) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO NOTHING RETURNING id`,
-		run, trial.Round, trial.Place, candidate, trial.Variant, trial.Attempt, nullTime(trial.Started), trial.Worker).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
+	if err = insert(); errors.Is(err, sql.ErrNoRows) {
 		return 0, &errFinished{trial}
 	}
 	return id, err
+}
+
+// consoleOf is a trial's console as JSON; nil: it has none.
+func consoleOf(trial result.Trial) (any, error) {
+	if len(trial.Console) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(trial.Console)
+	return string(text), err
 }
 
 // errFinished: another process has stored this trial.
@@ -75,13 +108,9 @@ func (t *tx) finishTrial(trial result.Trial) error {
 	if !trial.Outcome.Valid() {
 		return fmt.Errorf("trial %d has no outcome (%q)", trial.ID, trial.Outcome)
 	}
-	var console any
-	if len(trial.Console) > 0 {
-		text, err := json.Marshal(trial.Console)
-		if err != nil {
-			return err
-		}
-		console = string(text)
+	console, err := consoleOf(trial)
+	if err != nil {
+		return err
 	}
 	updated, err := t.Exec(`UPDATE trial SET outcome = ?, phase = ?, reason = ?, hint = ?,
 		started = coalesce(?, started), ended = ?, overhead = ?, console = ? WHERE id = ? AND outcome IS NULL`,
@@ -93,6 +122,11 @@ func (t *tx) finishTrial(trial result.Trial) error {
 	if n, err := updated.RowsAffected(); err != nil || n != 1 {
 		return errors.Join(err, t.whyNot(trial.ID))
 	}
+	return t.contents(trial)
+}
+
+// contents adds all that belongs to a trial.
+func (t *tx) contents(trial result.Trial) error {
 	if err := t.measurements(trial.ID, trial.Measurements); err != nil {
 		return err
 	}
@@ -129,6 +163,21 @@ func (t *tx) whyNot(id int64) error {
 		return fmt.Errorf("trial %d was begun by another user", id)
 	}
 	return fmt.Errorf("trial %d is already finished (%s)", id, outcome.String)
+}
+
+// wordsIn are all words of a trial.
+func wordsIn(trial result.Trial) []string {
+	list := []string{trial.Candidate}
+	for _, m := range trial.Measurements {
+		list = append(list, m.Phase, m.Metric, m.Unit)
+		if reason := reasonOf(m); reason != "" {
+			list = append(list, reason)
+		}
+	}
+	for _, o := range trial.Options {
+		list = append(list, o.Text, string(o.State), o.Evidence)
+	}
+	return list
 }
 
 func (t *tx) wordsOf(texts ...string) ([]int64, error) {
@@ -187,13 +236,18 @@ func (t *tx) measurements(trial int64, all []result.Measurement) error {
 	return nil
 }
 
+// reasonOf is why a figure has no value; "": it has one.
+func reasonOf(m result.Measurement) string {
+	if m.Absent == "" && (math.IsNaN(m.Value) || math.IsInf(m.Value, 0)) {
+		return fmt.Sprintf("the figure was not a finite number (%v)", m.Value)
+	}
+	return m.Absent
+}
+
 // valueOf returns the value of a figure, or the word for why it has none;
 // exactly one of them is not nil.
 func (t *tx) valueOf(m result.Measurement) (value, absent any, err error) {
-	reason := m.Absent
-	if reason == "" && (math.IsNaN(m.Value) || math.IsInf(m.Value, 0)) {
-		reason = fmt.Sprintf("the figure was not a finite number (%v)", m.Value)
-	}
+	reason := reasonOf(m)
 	if reason == "" {
 		return m.Value, nil, nil
 	}
