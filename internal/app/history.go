@@ -192,9 +192,9 @@ func heads(st *store.Store, lines []store.Line) (out []history.Group, err error)
 	for _, l := range lines {
 		ids = append(ids, l.Latest)
 	}
-	latest, err := st.Figures(ids, result.Wall)
+	latest, err := st.Described(ids)
 	for i, r := range latest {
-		g := history.Head(r.Run)
+		g := history.Head(r)
 		g.Older = lines[i].Runs
 		out = append(out, g)
 	}

@@ -127,6 +127,24 @@ func (s *Store) Figures(ids []string, metrics ...string) (out []Figured, err err
 	return out, err
 }
 
+// Described returns runs with their conditions, in the order of their IDs, without notes. The IDs are
+// exact, each once.
+func (s *Store) Described(ids []string) (runs []result.Run, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err = s.read("reading runs", func(c *conn) error {
+		out := make([]Figured, len(ids))
+		_, _, err := s.readRuns(c, ids, out)
+		runs = nil
+		for _, one := range out {
+			runs = append(runs, one.Run)
+		}
+		return err
+	})
+	return runs, err
+}
+
 // readRuns fills in the runs of IDs, with their conditions and support. at has their places by number.
 func (s *Store) readRuns(c *conn, ids []string, out []Figured) (at map[int64]int, numbers string, err error) {
 	place, args := map[string]int{}, make([]any, len(ids))

@@ -90,6 +90,16 @@ func (s *Server) remove() error {
 	return errors.Join(s.process.Kill(), os.RemoveAll(s.home), s.lock.Close())
 }
 
+// Analyze has the server count what is in its tables, as it does by itself elsewhere.
+func Analyze(t testing.TB) {
+	t.Helper()
+	c, err := pgx.Connect(context.Background(), shared.At(shared.Port, User, "public"))
+	must.Do(t, err)
+	defer func() { _ = c.Close(context.Background()) }()
+	_, err = c.Exec(context.Background(), "VACUUM ANALYZE")
+	must.Do(t, err)
+}
+
 // User is the superuser.
 const User = "whichfs"
 
