@@ -53,7 +53,7 @@ func usePart(u verdict.Use) doc.Part {
 
 // useRanks is the overall order of a use.
 func useRanks(u verdict.Use) doc.Table {
-	t := rankTable("Overall order, as ratios to the best", "Ratio to the best, over all columns")
+	t := rankTable("Overall order, as ratios to the best", "Ratio to the best")
 	top := topOf(u.Ranks, func(p verdict.Place) verdict.Interval { return p.Score })
 	for _, r := range u.Ranks {
 		t.Rows = append(t.Rows, rankRow(r.RankLow, r.RankHigh, r.Candidate, r.TiedWith, r.Score, top))
