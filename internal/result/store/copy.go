@@ -192,7 +192,12 @@ func (s *Store) importWhole(w Whole) error {
 			}
 		}
 		for _, trial := range w.Trials {
-			if err := t.addTrial(number, trial); err != nil {
+			if trial.Outcome == "" {
+				_, err = t.insertTrial(number, trial)
+			} else {
+				err = t.addTrial(number, trial)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -126,19 +126,21 @@ var circumstances = []string{
 func (s *Store) MergeRun(r result.Run) (conditions []result.Condition, err error) {
 	err = s.write("storing run "+r.ID, func(t *tx) error {
 		number, there, more, err := t.compare(r)
-		if err == nil && more.new() {
-			// An update: of two workers, one waits, and then sees what the other one has added.
-			err = t.QueryRow("UPDATE run SET emulated = CASE WHEN emulated > ? THEN emulated ELSE ? END WHERE id = ? RETURNING number",
-				flag(r.Emulated), flag(r.Emulated), r.ID).Scan(&number)
-			if errors.Is(err, sql.ErrNoRows) {
-				return t.notMine("run", r.ID, noRun(s.path, r.ID))
-			}
-			if err == nil {
-				number, there, more, err = t.compare(r)
-			}
-		}
 		if err != nil {
 			return err
+		}
+		if more.new() {
+			// An update: of two workers, one waits, and then sees what the other one has added.
+			updated, err := t.Exec("UPDATE run SET emulated = CASE WHEN emulated > ? THEN emulated ELSE ? END WHERE number = ?", flag(r.Emulated), flag(r.Emulated), number)
+			if err != nil {
+				return err
+			}
+			if n, err := updated.RowsAffected(); err != nil || n == 0 {
+				return errors.Join(err, t.notMine("run", r.ID, noRun(s.path, r.ID)))
+			}
+			if number, there, more, err = t.compare(r); err != nil {
+				return err
+			}
 		}
 		conditions = slices.Concat(there.Conditions, more.conditions)
 		if !more.new() {
@@ -164,8 +166,11 @@ func (t *tx) compare(r result.Run) (number int64, there result.Run, more additio
 	if errors.Is(err, sql.ErrNoRows) {
 		err = noRun(t.store.path, r.ID)
 	}
-	if err == nil {
-		err = readDescription(t, number, &there)
+	if err != nil {
+		return 0, there, more, err
+	}
+	if err := readDescription(t, number, &there); err != nil {
+		return 0, there, more, err
 	}
 	more.emulated = r.Emulated && !there.Emulated
 	type name struct{ group, name string }
@@ -188,7 +193,7 @@ func (t *tx) compare(r result.Run) (number int64, there result.Run, more additio
 			more.notes = append(more.notes, n)
 		}
 	}
-	return number, there, more, err
+	return number, there, more, nil
 }
 
 // DeleteRun removes a run with everything that belongs to it. id is exact.

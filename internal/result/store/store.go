@@ -239,15 +239,17 @@ func (t *tx) number(words []string) error {
 			words, err = t.find(words)
 		}
 	}
+	if err != nil {
+		return err
+	}
 	for _, text := range words {
-		if err != nil {
-			break
-		}
 		var id int64
-		err = t.QueryRow("INSERT INTO word (text) VALUES (?) RETURNING id", text).Scan(&id)
+		if err := t.QueryRow("INSERT INTO word (text) VALUES (?) RETURNING id", text).Scan(&id); err != nil {
+			return err
+		}
 		t.fresh[text] = id
 	}
-	return err
+	return nil
 }
 
 // find adds to fresh the numbers of those words that are there, and returns the others.
@@ -268,7 +270,12 @@ func (t *tx) find(words []string) (others []string, err error) {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(words, func(text string) bool { _, there := t.fresh[text]; return there }), nil
+	for _, text := range words {
+		if _, there := t.fresh[text]; !there {
+			others = append(others, text)
+		}
+	}
+	return others, nil
 }
 
 // learn adds words in a transaction of its own: whoever adds one in the transaction of a trial lets all other
@@ -282,5 +289,5 @@ func (s *Store) learn(words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
-	return s.write("storing the names of figures", func(t *tx) error { return t.number(slices.Clone(words)) })
+	return s.write("storing the names of figures", func(t *tx) error { return t.number(words) })
 }

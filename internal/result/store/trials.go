@@ -37,19 +37,20 @@ func (t *tx) runNumber(run string) (number int64, err error) {
 	return number, err
 }
 
-// addTrial adds a trial with everything that belongs to it, or one that has only begun.
+// addTrial adds a trial that has ended, with everything that belongs to it.
 func (t *tx) addTrial(run int64, trial result.Trial) (err error) {
-	if trial.Outcome != "" && !trial.Outcome.Valid() {
-		return fmt.Errorf("trial of round %d, place %d: unknown outcome %q", trial.Round, trial.Place, trial.Outcome)
+	if !trial.Outcome.Valid() {
+		return fmt.Errorf("trial of round %d, place %d: it has no outcome (%q)", trial.Round, trial.Place, trial.Outcome)
 	}
-	if trial.ID, err = t.insertTrial(run, trial); err != nil || trial.Outcome == "" {
+	if trial.ID, err = t.insertTrial(run, trial); err != nil {
 		return err
 	}
 	return t.contents(trial)
 }
 
+// insertTrial adds a trial alone; without an outcome, what is known when it begins.
 func (t *tx) insertTrial(run int64, trial result.Trial) (id int64, err error) {
-	if trial.Outcome == "" { // how it ends is not known yet
+	if trial.Outcome == "" {
 		trial = result.Trial{Round: trial.Round, Place: trial.Place, Candidate: trial.Candidate, Variant: trial.Variant, Attempt: trial.Attempt, Worker: trial.Worker, Started: trial.Started}
 	}
 	candidate, err := t.word(trial.Candidate)
@@ -165,7 +166,7 @@ func (t *tx) whyNot(id int64) error {
 	return fmt.Errorf("trial %d is already finished (%s)", id, outcome.String)
 }
 
-// wordsIn are all words of a trial.
+// wordsIn are the words that contents and insertTrial need; one that is missing here costs time alone.
 func wordsIn(trial result.Trial) []string {
 	list := []string{trial.Candidate}
 	for _, m := range trial.Measurements {
