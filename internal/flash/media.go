@@ -139,7 +139,9 @@ func (m *media) copyPages(at time.Duration, n int64) (start, done time.Duration)
 	return m.spread(0, n, at, m.read+m.program)
 }
 
-// uncopy undoes copyPages in the counters, for what had not begun at now.
+// uncopy undoes copyPages in the counters, for what had not begun at now. It
+// takes all planes to have begun together. One that was busy until later is at
+// work for longer; at least one page is then torn, since the copy had not ended.
 func (m *media) uncopy(n int64, start, end, now time.Duration, l *Loss) {
 	if n == 0 || end <= now {
 		return
@@ -148,7 +150,7 @@ func (m *media) uncopy(n int64, start, end, now time.Duration, l *Loss) {
 	if planes := int64(len(m.planes)); now > start {
 		rounds := int64((now-start)/(m.read+m.program)) + 1
 		begun = min(n, rounds*planes)
-		l.Torn += min(n-(rounds-1)*planes, planes)
+		l.Torn += max(1, min(n-(rounds-1)*planes, planes))
 	}
 	m.stats.PagesRead -= n - begun
 	m.count(begun-n, true)

@@ -194,6 +194,9 @@ func (t *trial) cut() error {
 	}
 	loss := t.d.Cut(at)
 	t.cuts++
+	if loss.Buffered < 0 || loss.Torn < 0 || loss.Undone < 0 || loss.Neighbours < 0 {
+		return fmt.Errorf("a cut at %v lost less than nothing: %+v", at, loss)
+	}
 	t.loss.Buffered += loss.Buffered
 	t.loss.Torn += loss.Torn
 	t.loss.Undone += loss.Undone
