@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
@@ -147,13 +148,16 @@ func loadFindings(busy float64) []string {
 
 // show prints findings and the one command that installs what is missing.
 func (a *shell) show(findings []finding) bool {
-	ok := true
+	ok, width := true, 22
+	for _, f := range findings {
+		width = max(width, utf8.RuneCountInString(f.name))
+	}
 	for _, f := range findings {
 		mark := "ok     "
 		if !f.ok {
 			mark, ok = "missing", false
 		}
-		fmt.Fprintf(a.stdout, "  %s  %-22s %s\n", mark, f.name, f.note)
+		fmt.Fprintf(a.stdout, "  %s  %-*s %s\n", mark, width, f.name, f.note)
 	}
 	debs, other := lacking(findings)
 	if len(debs) > 0 {
@@ -211,10 +215,14 @@ func required(r lab.Requirement) finding {
 }
 
 // virtualFindings lists what the kernel of the virtual lab is made with, besides what the lab needs
-// anyway, and the kernels.
+// anyway, and the kernels. Kernels that are there, of an import perhaps, need no tools; what is missing
+// for others is one line.
 func virtualFindings() []finding {
 	out := beyond(virtual.Requirements(), lab.Requirements(lab.Native()))
 	kernels, err := virtual.Kernels()
+	if debs, _ := lacking(out); len(kernels) > 0 && len(debs) > 0 {
+		out = []finding{{name: "tools", debs: debs, note: "without them: no other kernel of the virtual lab can be compiled"}}
+	}
 	for _, k := range kernels {
 		out = append(out, finding{name: "kernel " + k.Manifest.Name(), ok: true, note: k.Dir})
 	}
