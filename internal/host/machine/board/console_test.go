@@ -328,14 +328,15 @@ func TestConsoleEntry(t *testing.T) {
 // Nothing is typed on a board that starts before its shell waits, or its boot loader would stop.
 func TestConsoleOfBootLoader(t *testing.T) {
 	t.Parallel()
-	once := filepath.Join(t.TempDir(), "once")
+	once, noticed := filepath.Join(t.TempDir(), "once"), filepath.Join(t.TempDir(), "noticed")
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Shell: []string{"bash", "-c",
-		`if [ -e "$1" ]; then stty -echo; echo; echo loader 1.0; if read -r -n 1 -t 2.5 x; then while echo stopped; do read -r x; done; fi; stty echo; fi; touch "$1"; exec busybox sh -i`, "bash", once}})
+		`if [ -e "$1" ]; then stty -echo; while [ ! -e "$2" ] || read -r -n 1 -t 0.1 x; do sleep 0.05; done; echo; echo loader 1.0; if read -r -n 1 -t 2.5 x; then while echo stopped; do read -r x; done; fi; stty echo; fi; touch "$1"; exec busybox sh -i`, "bash", once, noticed}})
 	m := at(t, c, installed(t))
 	m.Unhurried(wait.Patience)
 	s := begin(t, m)
 	wants(t, during(t, s, c.Restart), result.LabFailed, "the board has restarted")
 	_ = s.Close()
+	must.Do(t, os.WriteFile(noticed, nil, 0o600)) // what the session still sent is not for the boot loader
 	_, err := m.List(t.Context())
 	if err != nil {
 		t.Fatal(machinetest.Explain(err))
