@@ -21,7 +21,8 @@ import (
 // A board that cannot be used when it has started again spoils one cut, which is made anew; that one, and the
 // session afterwards, find a board.
 func TestSpoiledCut(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests: there a file under test once was gone in the middle of an operation, for a
+	// reason that is not known.
 	dir := t.TempDir()
 	spoil := filepath.Join(dir, "spoil") // a line for each answer that is wrong: two sessions ask twice each
 	script := fmt.Sprintf("#!/bin/sh\nif [ -s %[1]s ]; then sed -i 1d %[1]s; echo 1000; else exec /usr/bin/id \"$@\"; fi\n", spoil)
