@@ -121,20 +121,44 @@ func losetup(t *testing.T, args ...string) string {
 	return strings.TrimSpace(r.Stdout)
 }
 
-// killed kills a run, and waits until clean finds what it left.
-func killed(t *testing.T, p *program, run *exec.Cmd, partition string) (found string) {
+// killed kills a run while the kernel has its partition, and waits until clean finds what it left. Where the
+// trial on the partition had just ended, the run is begun again.
+func killed(t *testing.T, p *program, run *exec.Cmd, args []string, partition string) (found string) {
 	t.Helper()
-	_ = run.Process.Kill()
-	_ = run.Wait()
-	// The agent ends afterwards, and cannot be waited for.
-	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(10 * time.Millisecond) {
-		found, _ = p.run(t, 0, "clean", "--dry-run")
-		if strings.Contains(found, "found    partition "+partition+", ") && strings.Contains(found, "found    directory "+p.dir) {
+	deadline := time.Now().Add(wait.Patience)
+	until := func(what string, reached func() bool) {
+		t.Helper()
+		for ; !reached(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("no %s in\n%s", what, found)
+			}
+		}
+	}
+	for {
+		_ = run.Process.Kill()
+		_ = run.Wait()
+		// The agent ends afterwards, and cannot be waited for.
+		left := false
+		until("directory", func() bool {
+			_, err := os.Stat("/sys/class/block/" + partition)
+			found, _ = p.run(t, 0, "clean", "--dry-run")
+			left = strings.Contains(found, "found    partition "+partition+", ")
+			return (left || err != nil) && strings.Contains(found, "found    directory "+p.dir)
+		})
+		if left {
 			return found
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s is not in\n%s", partition, found)
+		p.run(t, 0, "clean")
+		again := p.command(args...)
+		if err := again.Start(); err != nil {
+			t.Fatal(err)
 		}
+		t.Cleanup(func() { _ = again.Process.Kill(); _ = again.Wait() })
+		run = again
+		until("partition "+partition, func() bool {
+			_, err := os.Stat("/sys/class/block/" + partition)
+			return err == nil
+		})
 	}
 }
 
@@ -147,7 +171,7 @@ func TestClean(t *testing.T) {
 	_, living, _, used := onDevice(t)
 	freeze(t, living, used)
 	p, run, args, partition := onDevice(t)
-	found := killed(t, p, run, partition)
+	found := killed(t, p, run, args, partition)
 	foreign := filepath.Join(p.dir, "cache", "work", "whichfs-agent-12345")
 	if err := os.Mkdir(foreign, 0o755); err != nil {
 		t.Fatal(err)
@@ -187,7 +211,7 @@ func TestClean(t *testing.T) {
 	}
 
 	p, run, args, partition = onDevice(t)
-	killed(t, p, run, partition)
+	killed(t, p, run, args, partition)
 	next := p.command(args...)
 	if err := next.Start(); err != nil {
 		t.Fatal(err)
@@ -205,7 +229,7 @@ func TestClean(t *testing.T) {
 			t.Fatal("the stale partition is in the way of the next run")
 		}
 	}
-	killed(t, p, next, partition)
+	killed(t, p, next, args, partition)
 	p.run(t, 0, "clean")
 	if again, _ := p.run(t, 0, "clean", "-n"); strings.Contains(again, partition) || strings.Contains(again, p.dir) {
 		t.Errorf("in the end:\n%s", again)
