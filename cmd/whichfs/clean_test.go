@@ -121,6 +121,17 @@ func losetup(t *testing.T, args ...string) string {
 	return strings.TrimSpace(r.Stdout)
 }
 
+// begun begins a run, which ends with the test.
+func begun(t *testing.T, p *program, args []string) *exec.Cmd {
+	t.Helper()
+	run := p.command(args...)
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait() })
+	return run
+}
+
 // killed kills a run while the kernel has its partition, and waits until clean finds what it left. Where the
 // trial on the partition had just ended, the run is begun again.
 func killed(t *testing.T, p *program, run *exec.Cmd, args []string, partition string) (found string) {
@@ -128,7 +139,7 @@ func killed(t *testing.T, p *program, run *exec.Cmd, args []string, partition st
 	deadline := time.Now().Add(wait.Patience)
 	until := func(what string, reached func() bool) {
 		t.Helper()
-		for ; !reached(); time.Sleep(time.Millisecond) {
+		for ; !reached(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("no %s in\n%s", what, found)
 			}
@@ -149,12 +160,7 @@ func killed(t *testing.T, p *program, run *exec.Cmd, args []string, partition st
 			return found
 		}
 		p.run(t, 0, "clean")
-		again := p.command(args...)
-		if err := again.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = again.Process.Kill(); _ = again.Wait() })
-		run = again
+		run = begun(t, p, args)
 		until("partition "+partition, func() bool {
 			_, err := os.Stat("/sys/class/block/" + partition)
 			return err == nil
@@ -212,11 +218,7 @@ func TestClean(t *testing.T) {
 
 	p, run, args, partition = onDevice(t)
 	killed(t, p, run, args, partition)
-	next := p.command(args...)
-	if err := next.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = next.Process.Kill(); _ = next.Wait() })
+	next := begun(t, p, args)
 	// The new run's own partition has replaced the stale one.
 	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(10 * time.Millisecond) {
 		// In this order: a partition after the removal of the stale one is a

@@ -7,8 +7,7 @@ import (
 	"whichfs/internal/host/lab/labtest"
 )
 
-// TestDoctorOfImport: on a machine that has the virtual lab's kernel and nothing to make one with, the
-// answer is that it is ready, and what it cannot compile is one line.
+// On a machine that has the virtual lab's kernels and nothing to make one with, what is missing is one line.
 func TestDoctorOfImport(t *testing.T) {
 	labtest.Virtual(t)
 	t.Setenv("PATH", t.TempDir())
