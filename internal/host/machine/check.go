@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"syscall"
+	"time"
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
@@ -31,6 +32,9 @@ type progress struct {
 	had    map[string]map[string]bool // figures by phase and metric
 	items  int                        // figures, notes, options and artifacts so far
 	safe   int64                      // the last operation that was promised to be kept
+
+	passed func() time.Duration // since the trial's request, by this host's clock; nil: the other end's is not one of real time
+	timed  float64              // s that the phases took so far, by the other end's clock
 }
 
 func (p *progress) place() string {
@@ -115,6 +119,12 @@ func (p *progress) countIn(f wire.Figures) error {
 			return fmt.Errorf("%s of phase %s arrived twice", m.Metric, f.Phase)
 		}
 		had[m.Metric] = true
+		if m.Metric == result.Wall {
+			p.timed += m.Value
+		}
+	}
+	if err := p.inTime(p.timed, "the phases took"); err != nil {
+		return err
 	}
 	p.items += len(f.Measurements) + len(f.Notes) + len(f.Options) + len(f.Artifacts)
 	if p.items > mostItems {
@@ -122,6 +132,28 @@ func (p *progress) countIn(f wire.Figures) error {
 	}
 	return nil
 }
+
+// drift is by how much a clock may go too fast: a kernel that corrects its clock does so by 0.05 % at
+// most, and one that cannot find its counter's rate exactly may be wrong by 1 % (tsc_refine_calibration_work
+// in arch/x86/kernel/tsc.c). It is also the number of seconds by which it may be ahead.
+const drift = 0.02
+
+// inTime checks that what took so many seconds by the other end's clock can have happened since the trial
+// began.
+func (p *progress) inTime(took float64, what string) error {
+	if p.passed == nil {
+		return nil
+	}
+	if passed := p.passed().Seconds(); took > passed*(1+drift)+drift {
+		return &wrongClock{fmt.Sprintf("%s %.3g s by it, but only %.3g s have passed here since the trial began", what, took, passed)}
+	}
+	return nil
+}
+
+// wrongClock is the error of a clock that goes too fast.
+type wrongClock struct{ why string }
+
+func (e *wrongClock) Error() string { return e.why }
 
 // known accepts the scenario's phases, however they are spelt, and the agent's own (the sentinel),
 // which are plain words. The figures of cuts come from the host.
@@ -132,6 +164,11 @@ func (p *progress) known(phase string) bool {
 // checkDone checks the final message against the earlier ones: a trial is done only if every phase
 // of its scenario has figures.
 func (p *progress) checkDone(d wire.Done) error {
+	if limit := p.trial.StepLimit; d.Hangs && limit > 0 {
+		if err := p.inTime(limit, "a step hung for"); err != nil {
+			return err
+		}
+	}
 	if !d.Outcome.Valid() {
 		return fmt.Errorf("outcome %q", d.Outcome)
 	}

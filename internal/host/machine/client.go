@@ -169,6 +169,10 @@ func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.D
 		limit = own
 	}
 	p := &progress{trial: t, events: events, had: map[string]map[string]bool{}}
+	began := time.Now()
+	if c.o.InTime {
+		p.passed = func() time.Duration { return time.Since(began) }
+	}
 	m, err := c.ask(ctx, limit, wire.KindTrial, t, wire.KindDone, "of trial "+t.Candidate.String(), p)
 	if err != nil {
 		// The agent refused the trial and still works: that is an answer.
@@ -402,6 +406,9 @@ func (c *Client) fail(reason string, err error) error {
 }
 
 func (c *Client) nonsense(err error) error {
+	if wrong := (*wrongClock)(nil); errors.As(err, &wrong) {
+		return c.breakWith(c.fail("the "+c.o.Who+"'s clock goes too fast", err))
+	}
 	c.lied = true
 	return c.breakWith(c.fail("the "+c.o.Who+" answered nonsense", err))
 }

@@ -31,6 +31,9 @@ type ClientOptions struct {
 	// work of this host had: a limit grows by that, so that a machine which gets no processor does not
 	// count as one that hangs. Nil: unknown.
 	Waited func() time.Duration
+	// InTime: the other end's clock is one of real time. If it has gone on by more than this host's, its
+	// figures are not believed.
+	InTime bool
 	// Slower is the factor by which all limits grow because time passes more slowly at the other
 	// end; default 1.
 	Slower float64

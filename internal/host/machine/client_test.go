@@ -139,6 +139,40 @@ func TestFiguresAreTidied(t *testing.T) {
 	}
 }
 
+// The figures of a clock that goes too fast are not believed, and no step hangs in less than its time. A
+// clock that is not one of real time may say anything.
+func TestClockTooFast(t *testing.T) {
+	limited := oneStep
+	limited.StepLimit = 60
+	for name, c := range map[string]struct{ kind, body, want string }{
+		"phases": {wire.KindFigures, `{"phase":"write","measurements":[{"metric":"wall","value":9,"unit":"s"}]}`, "goes too fast: the phases took 9 s by it, but only "},
+		"hang":   {wire.KindDone, `{"outcome":"subject-failed","reason":"it hangs","hangs":true}`, "goes too fast: a step hung for 60 s by it, but only "},
+	} {
+		for _, inTime := range []bool{true, false} {
+			cl := opened(t, ClientOptions{InTime: inTime}, func(p *peer, m wire.Message) {
+				p.raw(c.kind, m.ID, c.body)
+				if c.kind != wire.KindDone {
+					p.raw(wire.KindDone, m.ID, `{"outcome":"done"}`)
+				}
+			})
+			_, err := cl.Trial(t.Context(), limited, Events{})
+			if f := result.FailureOf(err); inTime && (f == nil || f.Outcome != result.LabFailed || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !inTime && err != nil {
+				t.Errorf("%s, not in real time: %v", name, err)
+			}
+		}
+	}
+	cl := opened(t, ClientOptions{InTime: true}, func(p *peer, m wire.Message) {
+		p.raw(wire.KindFigures, m.ID, `{"phase":"write","measurements":[{"metric":"wall","value":0.001,"unit":"s"}]}`)
+		p.raw(wire.KindDone, m.ID, `{"outcome":"done"}`)
+	})
+	if d, err := cl.Trial(t.Context(), limited, Events{}); err != nil || d.Outcome != result.Done {
+		t.Errorf("a clock that goes well: %+v, %v", d, err)
+	}
+}
+
 func TestHandshakeNonsense(t *testing.T) {
 	for name, facts := range map[string]string{
 		"empty": `{}`, "no memory": `{"kernel":"6","arch":"arm","processors":1}`, "no processor": `{"kernel":"6","arch":"arm","memory":1}`, "text": `"x"`,

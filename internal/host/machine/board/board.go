@@ -441,7 +441,7 @@ func (s *session) start() error {
 	}
 	to, from := s.process.streams()
 	s.Client = machine.NewClient(wire.New(&after{r: bufio.NewReader(from), mark: l.mark, heard: words.Add}, to, words.Add), machine.ClientOptions{
-		Who: "agent", Closer: s.end, Console: func() []string { return slices.Concat(l.words.Last(), words.Last()) }, Dead: s.process.Done(), DeadReason: s.death,
+		Who: "agent", Closer: s.end, Console: func() []string { return slices.Concat(l.words.Last(), words.Last()) }, Dead: s.process.Done(), DeadReason: s.death, InTime: true,
 	})
 	return nil
 }

@@ -268,10 +268,18 @@ type oneCut struct {
 	Failed  []string // why it was begun anew
 }
 
+// drawOf are the random draws of one cut, and seedOf is the first of them, the seed of its guests: as precise as JSON's
+// numbers.
+func drawOf(order machine.Cut, number int) *rand.Rand {
+	return rand.New(rand.NewPCG(order.Seed, uint64(number)))
+}
+
+func seedOf(draw *rand.Rand) uint64 { return draw.Uint64() >> 11 }
+
 // cut performs one cut. Its random draws depend only on the seed and its number.
 func (c cuts) cut(ctx context.Context, number int) (oneCut, wire.Done, error) {
-	draw := rand.New(rand.NewPCG(c.order.Seed, uint64(number)))
-	one := oneCut{Number: number + 1, Seed: draw.Uint64() >> 11, Figures: map[string]float64{}} // as precise as JSON's numbers
+	draw := drawOf(c.order, number)
+	one := oneCut{Number: number + 1, Seed: seedOf(draw), Figures: map[string]float64{}}
 	after := soonest + time.Duration(draw.Float64()*float64(latest-soonest))
 	one.After = after.Seconds()
 	storage, err := c.fresh(one.Seed)

@@ -56,7 +56,7 @@ func start(c config, port bool, files ...*os.File) (*guest, error) {
 		}
 	}
 	if err == nil {
-		g.process, err = command.Start(command.Options{Files: inherited}, c.argv()...)
+		g.process, err = command.Start(command.Options{Files: inherited}, c.knownClock().argv()...)
 	}
 	for _, f := range inherited[len(files):] {
 		_ = f.Close()

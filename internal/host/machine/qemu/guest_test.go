@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -269,7 +270,9 @@ func TestShell(t *testing.T) {
 	// own loopback. The kernel may have no driver, so the PCI bus is asked as well: network controllers are
 	// of class 2 (PCI Code and ID Assignment Specification).
 	var out bytes.Buffer
-	script := strings.NewReader("echo $((7*7))first\necho net: $(ls /sys/class/net) .\necho pci: $(cat /sys/bus/pci/devices/*/class) .\necho $((8*8))last\n")
+	script := strings.NewReader("echo $((7*7))first\necho net: $(ls /sys/class/net) .\necho pci: $(cat /sys/bus/pci/devices/*/class) .\n" +
+		"echo clock: $(grep -c tsc_early_khz=[0-9][0-9][0-9][0-9] /proc/cmdline) $(dmesg | grep -c 'Unknown kernel.*tsc_early_khz') .\n" +
+		"echo $((8*8))last\n")
 	if err := m.Shell(t.Context(), script, &out, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
 		t.Error(err)
 	}
@@ -279,6 +282,10 @@ func TestShell(t *testing.T) {
 	}
 	if !strings.Contains(text, "net: lo .") || !strings.Contains(text, "pci: 0x060000 ") || strings.Contains(text, " 0x02") {
 		t.Errorf("there is a network:\n%s", text)
+	}
+	// Its clock goes by this host's counter, whose rate it knows.
+	if kvm, _ := KVM(t.Context()); runtime.GOARCH == "amd64" && !kvm && !strings.Contains(text, "clock: 1 0 .") {
+		t.Errorf("the clock's rate is not the host's:\n%s", text)
 	}
 }
 

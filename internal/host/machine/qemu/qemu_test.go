@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +79,25 @@ func TestArgv(t *testing.T) {
 			text += fmt.Sprintf("%s: %s: %s\n", c.Group, c.Name, c.Value)
 		}
 		golden.Check(t, name+".txt", text)
+	}
+}
+
+// Only an emulated x86 whose clock is this host's is told its rate.
+func TestKnownClock(t *testing.T) {
+	for name, c := range map[string]struct {
+		config
+		known bool
+	}{
+		"emulated": {config{arch: "amd64"}, runtime.GOARCH == "amd64"},
+		"kvm":      {config{arch: "amd64", kvm: true}, false},
+		"counts":   {config{arch: "amd64", counts: true}, false},
+		"paced":    {config{arch: "amd64", paced: fastest}, false},
+		"foreign":  {config{arch: "arm64"}, false},
+	} {
+		argv := strings.Join(c.knownClock().argv(), " ")
+		if strings.Contains(argv, " tsc_early_khz=") != c.known {
+			t.Errorf("%s: %s", name, argv)
+		}
 	}
 }
 

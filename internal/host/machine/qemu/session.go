@@ -88,6 +88,7 @@ func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec
 		Waited:         labguest.Waited(g.watch()),
 		HandshakeLimit: m.o.Handshake,
 		StepLimit:      m.o.Step,
+		InTime:         !spec.Instructions && spec.Processor == nil,
 		Slower:         slowerBy(spec.Instructions || spec.Processor != nil),
 	})
 	err = s.Open(ctx, p.prepare)
