@@ -424,6 +424,10 @@ func (o *out) fly(p piece, now time.Time) frame {
 		o.sent, o.lost = o.sent/2, o.lost/2
 	}
 	o.flying = append(o.flying, p)
+	if p.last {
+		// The end alone fills no line: that a line damages it is no reason to wait longer, and Close has a limit.
+		o.wait = min(o.wait, firstWait)
+	}
 	o.probeAt = now.Add(o.wait)
 	return f
 }

@@ -208,9 +208,6 @@ func TestStream(t *testing.T) {
 			p.carry(t, noise(r.IntN(9000), seed), noise(r.IntN(9000), seed+1))
 			p.end(t)
 		})
-		if t.Failed() {
-			t.Fatalf("with seed %d", seed)
-		}
 	}
 }
 
@@ -258,6 +255,21 @@ func TestEnd(t *testing.T) {
 		}
 		close(p.over)
 	})
+}
+
+// A line that damages every second frame delays the end by some seconds, and does not prevent it.
+func TestEndOnADamagedLine(t *testing.T) {
+	for seed := range uint64(100) {
+		synctest.Test(t, func(t *testing.T) {
+			p := connect(seed, 0.02, time.Duration(seed%4)*10*time.Millisecond, seed%2 == 0, Options{})
+			p.carry(t, noise(100, seed), noise(100, seed+1))
+			begun := time.Now()
+			p.end(t)
+			if took := time.Since(begun); took > 30*time.Second {
+				t.Errorf("with seed %d it took %v", seed, took)
+			}
+		})
+	}
 }
 
 // A host says nothing before the board does, and each end notices that the other is gone.
