@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -150,6 +151,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			}
 			one.Factors = st.Vary(fitted, on)
 		}
+		q.shorten(&one, fitted, st)
 		// With the virtual clock several kernels only boot, where a study boots.
 		if one.Boots == nil || !one.Virtual() || len(q.Kernels) == 1 {
 			one.OnKernels(q.Kernels)
@@ -178,6 +180,41 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		plans = onProcessors(plans[0], processors, q.Predict)
 	}
 	return plans, scale.Data, nil
+}
+
+// shorten leaves out of a plan what the lab has no time for by wall clock, and what the user did not ask for.
+func (q Ask) shorten(p *plan.Plan, scale study.Scale, st study.Study) {
+	if !inLabByWall(*p) {
+		return
+	}
+	var less []string
+	all := 0
+	for _, one := range st.Storages {
+		if one.In(p.Scale) {
+			all++
+		}
+	}
+	if n := scale.ByWall.Storages; n > 0 && len(q.Storage) == 0 && n < all {
+		less = append(less, fmt.Sprintf("%d of the study's %d storages", n, all))
+	}
+	if p.Rounds < scale.Rounds && p.Rounds == scale.ByWall.Rounds {
+		less = append(less, fmt.Sprintf("%s instead of %d", units.Count(p.Rounds, "round"), scale.Rounds))
+	}
+	if scale.ByWall.Once && len(p.Factors) > 0 && p.Rounds > 1 {
+		p.Factors = slices.Clone(p.Factors)
+		for i := range p.Factors {
+			p.Factors[i].Once = true
+		}
+		less = append(less, "options in the first round only")
+	}
+	if len(less) > 0 {
+		p.Changed = append(slices.Clone(p.Changed), "to take some ten minutes by wall clock, this run has "+units.List(less, len(less))+"; with --clock virtual or --claims all it has the rest")
+	}
+}
+
+// inLabByWall reports whether a plan is for the lab, by wall clock.
+func inLabByWall(p plan.Plan) bool {
+	return p.Machine == "lab" && (p.Clock == "" || p.Clock == result.ClockWall)
 }
 
 // onMachines makes a plan for each of the machines, which have the order of trials in common.
@@ -347,6 +384,8 @@ func rounds(p plan.Plan, scale study.Scale, predict bool) int {
 		return min(scale.Rounds, plan.CountingRounds)
 	case predict:
 		return max(scale.Rounds, plan.PredictionRounds)
+	case inLabByWall(p):
+		return cmp.Or(scale.ByWall.Rounds, scale.Rounds)
 	}
 	return scale.Rounds
 }
@@ -557,6 +596,9 @@ func (q Ask) storages(st study.Study, scaleName string, scale study.Scale, p pla
 		if one.In(scaleName) && (!p.Instructions() || one.Clock == p.Clock) && (p.Virtual() || one.Clock != result.ClockVirtual) {
 			out = append(out, one.Specs[scaleName])
 		}
+	}
+	if n := scale.ByWall.Storages; n > 0 && inLabByWall(p) {
+		out = out[:min(n, len(out))]
 	}
 	return out, nil
 }

@@ -132,6 +132,43 @@ func TestSeveralProcessors(t *testing.T) {
 	}
 }
 
+// By wall clock the lab has less of a study whose quick run would take half an hour, unless it was asked for
+// more, and the run says so.
+func TestShortByWallClock(t *testing.T) {
+	t.Parallel()
+	const study = "pandora-2012"
+	for name, c := range map[string]struct {
+		q             Ask
+		plans, rounds int
+		once          bool
+		says          string
+	}{
+		"quick":         {Ask{Study: study}, 1, 2, true, "1 of the study's 3 storages, 2 rounds instead of 3 and options in the first round only"},
+		"virtual":       {Ask{Study: study, Clock: result.ClockVirtual}, 3, 3, false, ""},
+		"claims":        {Ask{Study: study, Scale: "claims"}, 3, 3, false, ""},
+		"another place": {Ask{Study: study, Machine: "fake"}, 3, 3, false, ""},
+		"storages":      {Ask{Study: study, Storage: []string{"sdxc-64g", "sdhc-16g"}}, 2, 2, true, "2 rounds instead of 3 and options in the first round only"},
+		"rounds":        {Ask{Study: study, Rounds: 3}, 1, 3, true, "1 of the study's 3 storages and options in the first round only"},
+		"settled":       {Ask{Study: study, Until: plan.UntilSettled}, 1, settleRounds, true, "1 of the study's 3 storages and"},
+		"all storages":  {Ask{Study: "devbuild-gist"}, 1, 3, false, "this run has 1 of the study's 3 storages;"},
+	} {
+		c.q.Factors = true
+		plans, _, err := c.q.Plans()
+		if err != nil || len(plans) != c.plans || plans[0].Rounds != c.rounds {
+			t.Errorf("%s: %d plans, %v", name, len(plans), err)
+			continue
+		}
+		for _, f := range plans[0].Factors {
+			if f.Once != c.once {
+				t.Errorf("%s: factor %s: once %v", name, f.Name, f.Once)
+			}
+		}
+		if said := strings.Join(plans[0].Changed, "; "); (said != "") != (c.says != "") || !strings.Contains(said, c.says) {
+			t.Errorf("%s: it says %q", name, said)
+		}
+	}
+}
+
 // This machine's processor is measured once for all plans of a series that ask for it. Plans that have
 // figures keep them.
 func TestMeasureHost(t *testing.T) {

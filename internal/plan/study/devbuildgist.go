@@ -48,6 +48,7 @@ func DevbuildGist() Study {
 		Amount:     dbgAmount{},
 	}
 	claims := quick
+	quick.ByWall = Less{Storages: 1}
 	claims.Data = append(slices.Clone(quick.Data), DataSet{Name: dbgPacked, Stream: 32 << 20}, DataSet{Name: dbgGit, Set: "gen:dot-git,32M"})
 	claims.Amount = dbgAmount{tools: true}
 	return Study{

@@ -74,7 +74,7 @@ func Pandora2012() Study {
 			// guest's own memory is larger than any file that is written in minutes, so
 			// the rest is reserved (hold-memory).
 			"quick": {
-				Candidates: p12Candidates(), Rounds: 3, StepLimit: 120,
+				Candidates: p12Candidates(), Rounds: 3, StepLimit: 120, ByWall: Less{Storages: 1, Rounds: 2, Once: true},
 				Memory: 192 << 20, Amount: p12Small,
 			},
 			"claims": {

@@ -85,9 +85,11 @@ type Scale struct {
 	On         string
 	Candidates []string
 	Rounds     int
-	Data       []DataSet
-	RAM        string  // default storage with the clock that counts instructions: "ram:512M"
-	StepLimit  float64 // s, the timeout of a step
+	// ByWall is what the lab has of it by wall clock, so that a quick run takes ten minutes.
+	ByWall    Less
+	Data      []DataSet
+	RAM       string  // default storage with the clock that counts instructions: "ram:512M"
+	StepLimit float64 // s, the timeout of a step
 	// Memory of the guest in bytes, above quick scale that of the study's machine, or where data must not
 	// fit into its caches. A guest has more if it needs more. 0: as much as it needs, and caches for the
 	// data.
@@ -97,6 +99,13 @@ type Scale struct {
 	// Amount of work: sizes and numbers, in a type of the study's own, which its
 	// Scenario and Factors know; nil: the work has one amount.
 	Amount any
+}
+
+// Less is a part of a scale.
+type Less struct {
+	Storages int  // of the study's, the first ones; 0: all
+	Rounds   int  // 0: all
+	Once     bool // the levels of factors take part in the first round only
 }
 
 // DataSet is a data set of a scale: a tree by its name in the library of data

@@ -3,6 +3,7 @@ package workload
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -207,6 +208,32 @@ func FuzzParseMeminfo(f *testing.F) {
 			t.Errorf("%q is %d of %d", text, a, all)
 		}
 	})
+}
+
+// The kernel's ratio is as before in the end, and a limit in bytes, which counts if the ratio is 0, is left alone.
+func TestLimitUnwritten(t *testing.T) {
+	for text, want := range map[string]string{"20\n": "20", "100\n": "100", "1": "1", "0\n": "0\n"} {
+		path := filepath.Join(t.TempDir(), "dirty_ratio")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := limitUnwritten(path); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%q became %q, %v", text, got, err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "dirty_ratio")
+	if err := limitUnwritten(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := os.WriteFile(path, []byte("much\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := limitUnwritten(path); err == nil {
+		t.Error("much is a number")
+	}
 }
 
 // Pieces are allocated as long as too much memory is available, and freed. (Other work on this

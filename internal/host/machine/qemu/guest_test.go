@@ -203,6 +203,20 @@ func TestLeastMemoryForeign(t *testing.T) {
 	}
 }
 
+// What a guest writes to slow storage does not fill the memory that hold-memory leaves: ext4 then finds no page
+// to go on with.
+func TestHeldMemory(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:pandora-sdxc-64g,640M", Memory: 192 << 20})
+	plan := scenario.Scenario{
+		{Work: "module-load"}, {Work: "mkfs"}, {Work: "mount"}, {Work: "hold-memory", Size: 32 << 20},
+		{Work: "file-write", Phase: "write", Dir: "held", Size: 64 << 20, Block: 8 << 10}, {Work: "release-memory"}, {Work: "unmount"},
+	}
+	if d := machinetest.CarryOut(t, s, "ext4", plan).Done; d.Outcome != result.Done {
+		t.Errorf("%+v", d)
+	}
+}
+
 // leaveAGuestBehind starts a guest, prints its number and waits to be killed.
 func leaveAGuestBehind(work string) {
 	m := New(Options{Agent: os.Getenv("QEMU_TEST_AGENT")})
