@@ -151,7 +151,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			}
 			one.Factors = st.Vary(fitted, on)
 		}
-		q.shorten(&one, fitted, st)
+		q.shorten(&one, fitted, st, file)
 		// With the virtual clock several kernels only boot, where a study boots.
 		if one.Boots == nil || !one.Virtual() || len(q.Kernels) == 1 {
 			one.OnKernels(q.Kernels)
@@ -183,7 +183,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 }
 
 // shorten leaves out of a plan what the lab has no time for by wall clock, and what the user did not ask for.
-func (q Ask) shorten(p *plan.Plan, scale study.Scale, st study.Study) {
+func (q Ask) shorten(p *plan.Plan, scale study.Scale, st study.Study, file plan.File) {
 	if !inLabByWall(*p) {
 		return
 	}
@@ -194,7 +194,7 @@ func (q Ask) shorten(p *plan.Plan, scale study.Scale, st study.Study) {
 			all++
 		}
 	}
-	if n := scale.ByWall.Storages; n > 0 && len(q.Storage) == 0 && n < all {
+	if n := scale.ByWall.Storages; n > 0 && n < all && len(q.Storage) == 0 && value(file.Storage) == "" {
 		less = append(less, fmt.Sprintf("%d of the study's %d storages", n, all))
 	}
 	if p.Rounds < scale.Rounds && p.Rounds == scale.ByWall.Rounds {

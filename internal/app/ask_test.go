@@ -137,6 +137,10 @@ func TestSeveralProcessors(t *testing.T) {
 func TestShortByWallClock(t *testing.T) {
 	t.Parallel()
 	const study = "pandora-2012"
+	file := filepath.Join(t.TempDir(), "plan.toml")
+	if err := os.WriteFile(file, []byte("study = \"pandora-2012\"\nstorage = \"disk:1G\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		q             Ask
 		plans, rounds int
@@ -150,6 +154,7 @@ func TestShortByWallClock(t *testing.T) {
 		"storages":      {Ask{Study: study, Storage: []string{"sdxc-64g", "sdhc-16g"}}, 2, 2, true, "2 rounds instead of 3 and options in the first round only"},
 		"rounds":        {Ask{Study: study, Rounds: 3}, 1, 3, true, "1 of the study's 3 storages and options in the first round only"},
 		"settled":       {Ask{Study: study, Until: plan.UntilSettled}, 1, settleRounds, true, "1 of the study's 3 storages and"},
+		"plan file":     {Ask{Study: file}, 1, 2, true, "this run has 2 rounds instead of 3 and options"},
 		"all storages":  {Ask{Study: "devbuild-gist"}, 1, 3, false, "this run has 1 of the study's 3 storages;"},
 	} {
 		c.q.Factors = true

@@ -17,7 +17,7 @@ type config struct {
 	kvm     bool
 	counts  bool   // its clock counts instructions
 	paced   int    // an instruction takes 2^paced ns (paces); 0: as long as the host takes for it
-	ticks   int    // kHz of the counter by which the guest's clock goes, if it is the host's (knownClock); 0: the guest finds them
+	ticks   int    // frequency of the guest's time-stamp counter in kHz (knownClock); 0: its kernel calibrates it
 	sandbox bool   // QEMU's own; start knows whether it has one
 	cpus    int    // number of processors; 0: one
 	memory  int64  // B, a multiple of 1 MiB
@@ -82,11 +82,10 @@ func (c config) argv() []string {
 	return append(argv, c.extra...)
 }
 
-// knownClock is the configuration with the rate of the guest's clock. The clock of an emulated x86
-// goes by the host's own counter, whose rate the kernel looks for when it starts: 10 ms of a timer in
-// which it counts. If the guest gets no processor for a part of them, the rate is too low, and the clock
-// goes 2.6 to 20 times too fast from then on; where another timer shows that, the kernel believes the
-// first (native_calibrate_tsc, pit_hpet_ptimer_calibrate_cpu).
+// knownClock adds the frequency of the guest's time-stamp counter. An emulated x86 guest reads the host's
+// counter, and its kernel calibrates that at boot against 10 ms of the PIT. If the guest loses its processor
+// meanwhile, the result is too low and the clock runs 2.6 to 20 times too fast; the kernel uses it even where
+// the HPET disagrees (native_calibrate_tsc, pit_hpet_ptimer_calibrate_cpu).
 func (c config) knownClock() config {
 	if c.arch == "amd64" && !c.kvm && !c.counts && c.paced == 0 {
 		c.ticks = int(ticks.PerSecond() / 1000)

@@ -297,7 +297,7 @@ func TestShell(t *testing.T) {
 	if !strings.Contains(text, "net: lo .") || !strings.Contains(text, "pci: 0x060000 ") || strings.Contains(text, " 0x02") {
 		t.Errorf("there is a network:\n%s", text)
 	}
-	// Its clock goes by this host's counter, whose rate it knows.
+	// Its kernel was given the frequency of this host's time-stamp counter, and took it.
 	if kvm, _ := KVM(t.Context()); runtime.GOARCH == "amd64" && !kvm && !strings.Contains(text, "clock: 1 0 .") {
 		t.Errorf("the clock's rate is not the host's:\n%s", text)
 	}
