@@ -33,8 +33,8 @@ type progress struct {
 	items  int                        // figures, notes, options and artifacts so far
 	safe   int64                      // the last operation that was promised to be kept
 
-	passed func() time.Duration // since the trial's request, by this host's clock; nil: the other end's is not one of real time
-	timed  float64              // s that the phases took so far, by the other end's clock
+	began time.Time // when the trial was requested; zero: the other end's clock is not one of real time
+	timed float64   // s that the phases took so far, by the other end's clock
 }
 
 func (p *progress) place() string {
@@ -141,10 +141,10 @@ const drift = 0.02
 // inTime checks that what took so many seconds by the other end's clock can have happened since the trial
 // began.
 func (p *progress) inTime(took float64, what string) error {
-	if p.passed == nil {
+	if p.began.IsZero() {
 		return nil
 	}
-	if passed := p.passed().Seconds(); took > passed*(1+drift)+drift {
+	if passed := time.Since(p.began).Seconds(); took > passed*(1+drift)+drift {
 		return &wrongClock{fmt.Sprintf("%s %.3g s by it, but only %.3g s have passed here since the trial began", what, took, passed)}
 	}
 	return nil

@@ -169,9 +169,8 @@ func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.D
 		limit = own
 	}
 	p := &progress{trial: t, events: events, had: map[string]map[string]bool{}}
-	began := time.Now()
 	if c.o.InTime {
-		p.passed = func() time.Duration { return time.Since(began) }
+		p.began = time.Now()
 	}
 	m, err := c.ask(ctx, limit, wire.KindTrial, t, wire.KindDone, "of trial "+t.Candidate.String(), p)
 	if err != nil {
