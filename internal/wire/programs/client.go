@@ -1,7 +1,6 @@
 package programs
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -68,11 +67,17 @@ func (e end) err(p *Process) error {
 	return &command.Error{Argv: p.argv, Status: e.Status, Stderr: p.said.String(), Err: errors.New(cmp.Or(e.Reason, "it failed"))}
 }
 
-// over notes the end of a program.
+// over notes the end of a program, once: a lost line is seen by who reads and by who writes.
 func (c *Client) over(p *Process, err error) {
 	c.mu.Lock()
-	delete(c.live, p.id)
+	running := c.live[p.id] == p
+	if running {
+		delete(c.live, p.id)
+	}
 	c.mu.Unlock()
+	if !running {
+		return
+	}
 	p.err = err
 	close(p.done)
 	p.out.end()
@@ -102,7 +107,7 @@ type Process struct {
 	id     uint16
 	argv   []string
 	out    *buffer
-	said   bytes.Buffer // its last words
+	said   lastWords
 	errs   io.Writer
 	done   chan struct{}
 	err    error
@@ -111,13 +116,22 @@ type Process struct {
 // mostSaid of a program's last words is kept, in bytes.
 const mostSaid = 16 << 10
 
-type lastWords struct{ p *Process }
+type lastWords struct {
+	mu sync.Mutex
+	b  []byte
+}
 
-func (l lastWords) Write(b []byte) (int, error) {
-	if room := mostSaid - l.p.said.Len(); room > 0 {
-		l.p.said.Write(b[:min(room, len(b))])
-	}
+func (l *lastWords) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b = append(l.b, b[:min(mostSaid-len(l.b), len(b))]...)
 	return len(b), nil
+}
+
+func (l *lastWords) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.b)
 }
 
 // Start starts a program. What it prints to its standard error goes to errs, too; nil: only into the
@@ -131,7 +145,7 @@ func (c *Client) Start(errs io.Writer, argv ...string) (*Process, error) {
 		return nil, fmt.Errorf("the command line of %s is %d bytes long, and %d are allowed", argv[0], len(words), longest)
 	}
 	p := &Process{client: c, argv: argv, out: newBuffer(), done: make(chan struct{})}
-	p.errs = lastWords{p}
+	p.errs = &p.said
 	if errs != nil {
 		p.errs = io.MultiWriter(p.errs, errs)
 	}

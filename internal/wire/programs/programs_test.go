@@ -95,6 +95,21 @@ func TestCancel(t *testing.T) {
 	must.Do(t, p.End("cat", time.Minute))
 }
 
+// The end of the stream is seen by who reads and by who writes at the same time: a program ends once.
+func TestLostAtBothEnds(t *testing.T) {
+	for range 200 {
+		c, stream, _ := connect(t)
+		go func() { _ = stream.Close() }()
+		for {
+			p, err := c.Start(nil, "true")
+			if err != nil {
+				break
+			}
+			<-p.Done()
+		}
+	}
+}
+
 // When the stream ends, programs are ended: their input ends, and what does not care is killed.
 func TestLost(t *testing.T) {
 	here, there := net.Pipe()
