@@ -63,12 +63,14 @@ func (p *postgres) heed(id string, cancel func()) {
 }
 
 // listen waits for notifications on a connection of its own until ctx ends. A lost connection is made
-// again.
+// again, and so is the store's, which marks the runs: that must not wait for a trial's end.
 func (p *postgres) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		c, err := pgx.ConnectConfig(ctx, &p.config)
 		if err == nil {
-			_, err = c.Exec(ctx, "LISTEN "+cancelChannel)
+			if _, err = c.Exec(ctx, "LISTEN "+cancelChannel); err == nil {
+				err = p.db.PingContext(ctx)
+			}
 			for err == nil {
 				if err = p.callCancelled(ctx, c); err == nil {
 					_, err = c.WaitForNotification(ctx)

@@ -312,6 +312,25 @@ func TestServerIsKilled(t *testing.T) {
 	}
 }
 
+// A run is marked again after the server was killed, while its process has nothing to store.
+func TestServerIsKilledDuringATrial(t *testing.T) {
+	server := database.Shared(t)
+	path := server.URL()
+	s, err := store.Open(path)
+	must.Do(t, err)
+	defer func() { _ = s.Close() }()
+	must.Do(t, s.CreateRun(example("r"), 1))
+	release, err := s.Hold("r", func() {})
+	must.Do(t, err)
+	defer release()
+	server.Kill(t)
+	server.Start(t)
+	other, err := store.OpenReadOnly(path)
+	must.Do(t, err)
+	defer func() { _ = other.Close() }()
+	wait.Until(t, "the run is marked again", func() bool { return other.Held("r") })
+}
+
 func TestManyProcessesMigrateAtOnce(t *testing.T) {
 	path := database.Shared(t).URL()
 	var under sync.WaitGroup
