@@ -25,6 +25,8 @@ type cli struct {
 	Store string `help:"Result store: a SQLite file, or a PostgreSQL database (postgres://USER@HOST/NAME); $$WHICHFS_STORE, else a file below $$XDG_DATA_HOME." placeholder:"FILE"`
 	JSON  bool   `name:"json-errors" help:"Write errors as JSON."`
 	Plain bool   `help:"For screen readers and logs: sentences and simple tables, without bars, lines, colours and cursor movement." env:"WHICHFS_PLAIN"`
+	// As for any program; the command says more.
+	ShortVersion kong.VersionFlag `name:"version" help:"Print the version and exit."`
 
 	Start      startCmd      `cmd:"" default:"1" hidden:""`
 	Run        runCmd        `cmd:"" help:"Carry out a study or a plan file and report which filesystem is best."`
@@ -86,7 +88,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		kong.Name("whichfs"),
 		kong.Description("Which filesystem, with which options, for this storage and this work?\n\n"+exitHelp()+"\n"+topicHelp()),
 		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.Writers(stdout, stderr),
+		kong.Writers(stdout, stderr), kong.Vars{"version": "whichfs " + build.Version()},
 		kong.Exit(func(code int) { status = code }),
 	)
 	if err != nil {
@@ -97,7 +99,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		args = []string{"--help"}
 	}
 	k, err := parser.Parse(args)
-	if status >= 0 { // --help
+	if status >= 0 { // --help, --version
 		return status
 	}
 	if err != nil {
