@@ -625,7 +625,7 @@ func TestRolesOfADatabase(t *testing.T) {
 	db, err := pgx.Connect(t.Context(), s.App.Path)
 	must.Do(t, err)
 	defer db.Close(context.Background())
-	for _, sql := range []string{roles, fmt.Sprintf("CREATE USER reader PASSWORD '%[1]s' IN ROLE whichfs_viewer; CREATE USER writer PASSWORD '%[1]s' IN ROLE whichfs_worker", os.Getenv("PGPASSWORD"))} {
+	for _, sql := range []string{roles, "DROP USER IF EXISTS reader, writer", fmt.Sprintf("CREATE USER reader PASSWORD '%[1]s' IN ROLE whichfs_viewer; CREATE USER writer PASSWORD '%[1]s' IN ROLE whichfs_worker", os.Getenv("PGPASSWORD"))} {
 		_, err := db.Exec(t.Context(), sql)
 		must.Do(t, err)
 	}
