@@ -137,6 +137,9 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			one.Processor = board
 		}
 		fitted := st.Fit(scaleName, near)
+		if inLabByWall(one) {
+			fitted = fitted.Short()
+		}
 		if one.Candidates, err = q.candidates(fitted, file); err != nil {
 			return nil, nil, err
 		}
@@ -207,6 +210,7 @@ func (q Ask) shorten(p *plan.Plan, scale study.Scale, st study.Study, file plan.
 		}
 		less = append(less, "options in the first round only")
 	}
+	less = append(less, scale.ByWall.Lacks...)
 	if len(less) > 0 {
 		p.Changed = append(slices.Clone(p.Changed), "to take some ten minutes by wall clock, this run has "+units.List(less, len(less))+"; with --clock virtual or --claims all it has the rest")
 	}
@@ -323,6 +327,9 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	boots, err := bootable(p)
 	if err != nil {
 		return p, err
+	}
+	if inLabByWall(p) {
+		scale = scale.Short()
 	}
 	if scale.Boots > 0 && boots && !p.Instructions() && len(p.Modules) == 0 {
 		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: q.Kernels}

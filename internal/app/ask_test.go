@@ -156,6 +156,7 @@ func TestShortByWallClock(t *testing.T) {
 		"settled":       {Ask{Study: study, Until: plan.UntilSettled}, 1, settleRounds, true, "1 of the study's 3 storages and"},
 		"plan file":     {Ask{Study: file}, 1, 2, true, "this run has 2 rounds instead of 3 and options"},
 		"all storages":  {Ask{Study: "devbuild-gist"}, 1, 3, false, "this run has 1 of the study's 3 storages;"},
+		"less work":     {Ask{Study: "elc-2015"}, 1, 2, false, "this run has 2 rounds instead of 3, no options, no boots, a sixteenth of"},
 	} {
 		c.q.Factors = true
 		plans, _, err := c.q.Plans()

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -59,7 +60,11 @@ func TestFioStorage(t *testing.T) {
 // volume, and the files of all that share a directory are the same ones.
 func TestElc2015Jobs(t *testing.T) {
 	s := Elc2015()
-	for name, scale := range s.Scales {
+	scales := maps.Clone(s.Scales)
+	short := scales["quick"]
+	short.Amount = short.ByWall.Amount
+	scales["quick by wall clock"] = short
+	for name, scale := range scales {
 		layouts := map[string]string{}
 		jobs := 0
 		for _, step := range s.Scenario(false, scale) {

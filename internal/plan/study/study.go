@@ -106,6 +106,22 @@ type Less struct {
 	Storages int  // of the study's, the first ones; 0: all
 	Rounds   int  // 0: all
 	Once     bool // the levels of factors take part in the first round only
+	// Amount of work in place of the scale's; nil: the scale's.
+	Amount  any
+	NoBoots bool
+	// Lacks says what Amount and NoBoots leave out.
+	Lacks []string
+}
+
+// Short is the scale with the work that the lab has by wall clock.
+func (s Scale) Short() Scale {
+	if s.ByWall.Amount != nil {
+		s.Amount = s.ByWall.Amount
+	}
+	if s.ByWall.NoBoots {
+		s.Boots = 0
+	}
+	return s
 }
 
 // DataSet is a data set of a scale: a tree by its name in the library of data
