@@ -1,12 +1,19 @@
 package study
 
 import (
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"whichfs/internal/plan/fio"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/testing/must"
+	"whichfs/internal/testing/needs"
 )
 
 // A job file makes a study as consistent as a published one, with the job
@@ -60,11 +67,7 @@ func TestFioStorage(t *testing.T) {
 // volume, and the files of all that share a directory are the same ones.
 func TestElc2015Jobs(t *testing.T) {
 	s := Elc2015()
-	scales := maps.Clone(s.Scales)
-	short := scales["quick"]
-	short.Amount = short.ByWall.Amount
-	scales["quick by wall clock"] = short
-	for name, scale := range scales {
+	for name, scale := range elcScales(s) {
 		layouts := map[string]string{}
 		jobs := 0
 		for _, step := range s.Scenario(false, scale) {
@@ -100,6 +103,58 @@ func TestElc2015Jobs(t *testing.T) {
 	if got := e15Matrix()[0].job(s.Scales["full"].e15()); got != published+percentiles {
 		t.Errorf("the published job became\n%s", got)
 	}
+}
+
+// elcScales are the scales of the study, and quick as it is by wall clock.
+func elcScales(s Study) map[string]Scale {
+	scales := maps.Clone(s.Scales)
+	scales["quick by wall clock"] = s.Scales["quick"].Short()
+	return scales
+}
+
+// The order in which fio itself takes the blocks of a random job is not that of the files: two files of
+// one block each would be read from start to end.
+func TestElc2015IsRandom(t *testing.T) {
+	needs.Programs(t)
+	for name, scale := range elcScales(Elc2015()) {
+		for _, block := range []string{"4M", "4k"} {
+			job := e15Cell{rw: "randread", block: block}.job(scale.e15())
+			requests, inOrder := taken(t, strings.Replace(job, "ioengine=libaio", "ioengine=null", 1))
+			if requests < 3 || inOrder > requests/2 {
+				t.Errorf("%s, blocks of %s: %d of %d requests follow the one before", name, block, inOrder, requests)
+			}
+		}
+	}
+	if requests, inOrder := taken(t, "[two]\nrw=randread\nsize=8M\nblocksize=4M\nnrfiles=2\nioengine=null\n"); inOrder < requests-1 {
+		t.Errorf("two files of one block: %d of %d requests follow the one before", inOrder, requests)
+	}
+}
+
+// taken runs a job file with fio, and counts its requests and how many of them follow on the request
+// before: in the same file, or at the beginning of the next one.
+func taken(t *testing.T, job string) (requests, inOrder int) {
+	t.Helper()
+	dir := t.TempDir()
+	file, log := filepath.Join(dir, "job.fio"), filepath.Join(dir, "log")
+	must.Do(t, os.WriteFile(file, []byte(job), 0o644))
+	_, err := command.Run(t.Context(), command.Options{Dir: dir}, "fio", "--write_iolog="+log, file)
+	must.Do(t, err)
+	text, err := os.ReadFile(log)
+	must.Do(t, err)
+	next, last := int64(-1), ""
+	for line := range strings.Lines(string(text)) {
+		var at, length int64
+		var ms int
+		var name string
+		if n, _ := fmt.Sscanf(line, "%d %s read %d %d", &ms, &name, &at, &length); n < 4 {
+			continue
+		}
+		if requests++; last != "" && (name == last && at == next || name > last && at == 0) {
+			inOrder++
+		}
+		next, last = at+length, name
+	}
+	return requests, inOrder
 }
 
 // The published figures a second time, as on the slides, so that a typo in one
