@@ -434,7 +434,7 @@ func TestRoles(t *testing.T) {
 	}
 	as := func(user, role string) *store.Store {
 		t.Helper()
-		execute(t, server, fmt.Sprintf("CREATE USER %s PASSWORD '%s' IN ROLE whichfs_%s", user, os.Getenv("PGPASSWORD"), role))
+		execute(t, server, fmt.Sprintf("DROP USER IF EXISTS %[1]s; CREATE USER %[1]s PASSWORD '%[2]s' IN ROLE whichfs_%[3]s", user, os.Getenv("PGPASSWORD"), role))
 		s, err := store.Open(server.At(server.Port, user, schemaOf(t, path)))
 		if role == "viewer" {
 			refused(t, err, store.ErrNotWritable)
@@ -487,7 +487,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%+v", trials)
 		}
 	}
-	execute(t, server, fmt.Sprintf("CREATE USER mallory PASSWORD '%s'", os.Getenv("PGPASSWORD")))
+	execute(t, server, fmt.Sprintf("DROP USER IF EXISTS mallory; CREATE USER mallory PASSWORD '%s'", os.Getenv("PGPASSWORD")))
 	_, err = store.OpenReadOnly(server.At(server.Port, "mallory", schemaOf(t, path)))
 	refused(t, err, store.ErrNotReadable, "may not use the schema", "whichfs store init")
 	refused(t, eve.CreateRun(example("mine"), 1), store.ErrNotWritable)
