@@ -203,12 +203,20 @@ func (q Ask) shorten(p *plan.Plan, scale study.Scale, st study.Study, file plan.
 	if p.Rounds < scale.Rounds && p.Rounds == scale.ByWall.Rounds {
 		less = append(less, fmt.Sprintf("%s instead of %d", units.Count(p.Rounds, "round"), scale.Rounds))
 	}
-	if scale.ByWall.Once && len(p.Factors) > 0 && p.Rounds > 1 {
+	switch {
+	case len(p.Factors) == 0:
+	case scale.ByWall.NoFactors:
+		p.Factors = nil
+		less = append(less, "no options")
+	case scale.ByWall.Once && p.Rounds > 1:
 		p.Factors = slices.Clone(p.Factors)
 		for i := range p.Factors {
 			p.Factors[i].Once = true
 		}
 		less = append(less, "options in the first round only")
+	}
+	if scale.ByWall.NoBoots {
+		less = append(less, "no boots")
 	}
 	less = append(less, scale.ByWall.Lacks...)
 	if len(less) > 0 {

@@ -59,8 +59,8 @@ type e15Amount struct {
 	files  int // that hold it
 	// published volumes exceed, all jobs together, a filesystem of 1 GB.
 	published bool
-	// less is by what the amounts are divided that jobs move at random in small blocks, and through which
-	// a card takes longest; 0: by nothing.
+	// less divides the amounts that jobs write at random in small blocks, which takes a card longest; 0:
+	// they are not divided.
 	less int64
 	// full is the share of the space in use before the filesystem is mounted and checked: as published,
 	// or what a card takes by wall clock in a minute. 0: one copy of the tree.
@@ -69,8 +69,6 @@ type e15Amount struct {
 	share float64
 	// alone adds the jobs of one thread, which claims on scaling need.
 	alone bool
-	// plain leaves mount options and tuning out.
-	plain bool
 }
 
 func (s Scale) e15() e15Amount { return s.Amount.(e15Amount) }
@@ -95,10 +93,11 @@ func Elc2015() Study {
 				RAM:    "ram:1G",
 				Amount: e15Amount{volume: 16 << 20, files: 2, full: 0.25, share: 1e-3}, Boots: 1,
 				ByWall: Less{
+					Rounds: 2, NoFactors: true, NoBoots: true,
 					// Three blocks of 4 MiB have an order that is not that of the file.
-					Rounds: 2, Amount: e15Amount{volume: 12 << 20, files: 1, less: 16, plain: true}, NoBoots: true,
+					Amount: e15Amount{volume: 12 << 20, files: 1, less: 12},
 					Lacks: []string{
-						"no options", "no boots", "a sixteenth of the random I/O in small blocks",
+						"a sixteenth of the random writes in small blocks", "three quarters of the other data",
 						"one tree instead of a quarter of the storage in use before the last mount", "no I/O to watch the kernel's threads by",
 					},
 				},
@@ -173,9 +172,6 @@ func e15Factors(s Scale, on Storage) []scenario.Factor {
 		return f
 	}
 	sections := tuned(e15F2fs, e15Sections, "-s", fmt.Sprint(max(1, block/f2fsSegment)), "-z", "1")
-	if s.e15().plain {
-		return nil
-	}
 	if !s.e15().published {
 		if on.Key == e15Second || on.Key == e15Emmc {
 			return nil

@@ -103,14 +103,14 @@ type Scale struct {
 
 // Less is a part of a scale.
 type Less struct {
-	Storages int  // of the study's, the first ones; 0: all
-	Rounds   int  // 0: all
-	Once     bool // the levels of factors take part in the first round only
-	// Amount of work in place of the scale's; nil: the scale's.
-	Amount  any
-	NoBoots bool
-	// Lacks says what Amount and NoBoots leave out.
-	Lacks []string
+	Storages  int  // of the study's, the first ones; 0: all
+	Rounds    int  // 0: all
+	Once      bool // the levels of factors take part in the first round only
+	NoFactors bool
+	NoBoots   bool
+	// Amount of work in place of the scale's, and what that leaves out; nil: the scale's.
+	Amount any
+	Lacks  []string
 }
 
 // Short is the scale with the work that the lab has by wall clock.

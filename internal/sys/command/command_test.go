@@ -70,7 +70,7 @@ func TestRunOutlivesThreads(t *testing.T) {
 	for range 2 * programs {
 		id := <-threads
 		if id == unix.Getpid() {
-			continue // Go keeps the first thread, which would take the process's name with it
+			continue // Go never ends the first thread of a process
 		}
 		thread := filepath.Join("/proc/self/task", strconv.Itoa(id))
 		wait.Until(t, "the end of the threads", func() bool { _, err := os.Stat(thread); return err != nil })
