@@ -49,7 +49,8 @@ func unpack(archive, dir string) error {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // read only
-	return toolbox.Unpack(f, dir)
+	_, err = toolbox.Unpack(f, dir)
+	return err
 }
 
 // digest prints the SHA-256 of a file as sha256sum does, which not every board has.

@@ -53,7 +53,8 @@ type runCmd struct {
 	Fleet   bool     `help:"Have the workers of the fleet carry it out, in a store in a database: docs/fleet.md. Ctrl-C leaves it to them."`
 	Label   []string `help:"With --fleet: only workers with this label; repeatable." placeholder:"NAME"`
 	agentFlag
-	Module []string `complete:"module" sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
+	Module  []string `complete:"module" sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
+	Program []string `sep:"none" help:"A program of your own in place of the machine's, a newer mkfs for instance: its file, named like the program that it stands for, or NAME=FILE; repeatable." placeholder:"FILE"`
 }
 
 func (c *runCmd) Run(a *shell) error {
@@ -68,7 +69,7 @@ func (c *runCmd) Run(a *shell) error {
 	}
 	q.Fleet, q.Labels = c.Fleet, c.Label
 	q.Machines, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
-	q.Cuts, q.CPUs, q.Arch, q.Tools, q.Modules = c.Cuts, c.CPUs, c.Arch, c.Tools, c.Module
+	q.Cuts, q.CPUs, q.Arch, q.Tools, q.Modules, q.Programs = c.Cuts, c.CPUs, c.Arch, c.Tools, c.Module, c.Program
 	return c.begin(a, q)
 }
 

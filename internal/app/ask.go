@@ -67,11 +67,12 @@ type Ask struct {
 	Kernels []string
 	Cuts    int
 	// CPUs of a guest; empty: as many as the study's machine had. Several are the levels of a factor.
-	CPUs    []int
-	Memory  []string // of a guest, "512M"; empty: the study's. Several are the levels of a factor.
-	Arch    string
-	Tools   string   // that are sent to a board: plan.ToolsMissing, the default, or another
-	Modules []string // kernel modules: paths of files, or names of those that the lab has built
+	CPUs     []int
+	Memory   []string // of a guest, "512M"; empty: the study's. Several are the levels of a factor.
+	Arch     string
+	Tools    string   // that are sent to a board: plan.ToolsMissing, the default, or another
+	Programs []string // that take the place of the machine's: FILE or NAME=FILE
+	Modules  []string // kernel modules: paths of files, or names of those that the lab has built
 	// FioMap are devices and existing files that a fio job file names, and the sizes of the files that
 	// stand for them: "/dev/sda=1G".
 	FioMap []string
@@ -169,6 +170,9 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			one.Predicted = predicted(one)
 		}
 		if one.Modules, err = ModuleFiles(one); err != nil {
+			return nil, nil, err
+		}
+		if one.Programs, err = programFiles(one); err != nil {
 			return nil, nil, err
 		}
 		if err := checkStorage(one); err != nil {
@@ -309,6 +313,7 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 		Questions:     q.Settle,
 		Changed:       st.Changed,
 		Modules:       file.Modules,
+		Programs:      file.Programs,
 		Arch:          cmp.Or(q.Arch, value(file.Arch)),
 		Untimed:       st.Untimed,
 		Cuts:          q.Cuts,
@@ -328,6 +333,9 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	}
 	if len(q.Modules) > 0 {
 		p.Modules = q.Modules
+	}
+	if len(q.Programs) > 0 {
+		p.Programs = q.Programs
 	}
 	if err := q.kernels(p); err != nil {
 		return p, err

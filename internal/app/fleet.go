@@ -33,8 +33,8 @@ func shareable(plans []plan.Plan, q Ask) error {
 			return result.Refuse("give them to whichfs worker", "--destroy, --risk-this-kernel and --work are permissions of the worker's machine")
 		case p.Budget > 0 || p.Until != "":
 			return result.Refuse("leave them out, or run it without --fleet", "--fleet carries out every round: there is no --budget and no --until")
-		case len(p.Modules) > 0 || strings.HasSuffix(on.Path, ".toml"):
-			return result.Refuse("use a shipped model and the kernel's own modules, or run it without --fleet", "workers do not have files of this machine: own models of storage and own kernel modules")
+		case len(p.Modules) > 0 || len(p.Programs) > 0 || strings.HasSuffix(on.Path, ".toml"):
+			return result.Refuse("use a shipped model, the kernel's own modules and the lab's programs, or run it without --fleet", "workers do not have files of this machine: own models of storage, kernel modules and programs")
 		case p.Processor != nil && !p.Processor.Measured():
 			return result.Refuse("name a speed or a board", "--cpu host is this machine's processor, not the workers'")
 		}

@@ -108,7 +108,7 @@ func (p Permission) id(machine string, at int) string {
 // specOf is the spec of the sessions of a plan, by its place in a series.
 func specOf(p plan.Plan, may Permission, at int) machine.Spec {
 	return machine.Spec{Storage: p.Storage, Destroy: may.id(p.Machine, at), Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
-		Data: p.Data, Trees: held(p), Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules, Programs: programs(p), Tools: p.Tools}
+		Data: p.Data, Trees: held(p), Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules, Given: p.Programs, Programs: programs(p), Tools: p.Tools}
 }
 
 // programs are those that a plan's work starts.

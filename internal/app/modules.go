@@ -31,6 +31,28 @@ func ModuleFiles(p plan.Plan) ([]string, error) {
 	return out, err
 }
 
+// programFiles are a plan's programs with absolute paths, and refuses what is none.
+func programFiles(p plan.Plan) ([]string, error) {
+	var out []string
+	for _, word := range p.Programs {
+		name, path := plan.SplitProgram(word)
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, name+"="+path)
+	}
+	arch, err := ArchNamed(p.Arch)
+	if err != nil {
+		return nil, err
+	}
+	goarch := arch.GOARCH
+	if plan.OnBoard(p.Machine) {
+		goarch = "" // the board says it
+	}
+	return out, machine.CheckPrograms(out, goarch)
+}
+
 // built is the file of a module that the lab has built, for the kernel of a plan's machine.
 func built(p plan.Plan, name string) (string, error) {
 	const byPath = "give the path of a .ko file that is built for it"

@@ -58,6 +58,11 @@ func erofsDoubts(c Candidate) string {
 // readErofsCheck: fsck.erofs returns 1 for damage and for a device that it cannot open, and 0 for a
 // superblock with a wrong checksum.
 func readErofsCheck(status int, output string) CheckResult {
+	// It may be older than the mkfs.erofs that made the image, or built with fewer libraries: formats 2 and
+	// 3 are deflate and zstd.
+	if lacks := lineWith(output, "unknown compression format 2", "unknown compression format 3", "Operation not supported"); lacks != "" {
+		return CheckResult{Broken: true, Reason: "fsck.erofs lacks the image's compression: " + lacks}
+	}
 	switch {
 	case status == 0 && !strings.Contains(output, "<E>"):
 		return CheckResult{Clean: true}

@@ -30,6 +30,7 @@ type File struct {
 	Processor  *processor.Profile
 	Candidates []filesystem.Candidate
 	Modules    []string // paths, absolute
+	Programs   []string // NAME=PATH, absolute
 	Arch       *string  // Debian's name
 	Rounds     *int
 	Seed       *uint64
@@ -62,6 +63,7 @@ var Keys = []Key{
 	{"candidates", `a list of candidates in quotes, ["ext4", "btrfs -m single -o compress=lzo"]`, setCandidates},
 	{"arch", `"amd64", "arm64" or "armhf": the architecture of the lab's guests`, text(func(f *File) **string { return &f.Arch }, "amd64", "arm64", "armhf")},
 	{"modules", `a list of kernel modules in quotes, by name or as files relative to the plan file: ["yaffs2", "other.ko"]`, setModules},
+	{"programs", `a list of programs in quotes, as files relative to the plan file: ["./mkfs.erofs", "mkfs.ext4=build/mke2fs"]`, setPrograms},
 	{"rounds", fmt.Sprintf("a whole number from 1 to %d", MaxRounds), setRounds},
 	{"seed", "a whole number, 0 or more", setSeed},
 	{"budget", `a time in quotes, "10m" or "1h30m"`, setBudget},

@@ -13,32 +13,61 @@ var moduleName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 // the lab has built; otherwise it is the path of a file.
 func IsModuleName(word string) bool { return moduleName.MatchString(word) }
 
-// setModules takes names of kernel modules, and paths of their files relative to
-// the plan file, which it makes absolute, because a resumed run may start in
-// another directory.
-func setModules(f *File, value any) error {
+// setModules takes names of kernel modules, and paths of their files.
+func setModules(f *File, value any) (err error) {
+	f.Modules, err = words(value, func(text string) (string, error) {
+		if IsModuleName(text) {
+			return text, nil
+		}
+		return f.beside(text)
+	})
+	return err
+}
+
+// SplitProgram is the name of the machine's program that a word for a program of the user's, NAME=FILE or
+// FILE, stands for, and the path of the file.
+func SplitProgram(word string) (name, path string) {
+	name, path, found := strings.Cut(word, "=")
+	if !found || strings.Contains(name, "/") {
+		return filepath.Base(word), word
+	}
+	return name, path
+}
+
+// setPrograms takes files of programs.
+func setPrograms(f *File, value any) (err error) {
+	f.Programs, err = words(value, func(text string) (string, error) {
+		name, path := SplitProgram(text)
+		path, err := f.beside(path)
+		return name + "=" + path, err
+	})
+	return err
+}
+
+// words takes a list of words, each of which is changed by a function.
+func words(value any, change func(string) (string, error)) (out []string, err error) {
 	list, ok := value.([]any)
 	if !ok {
-		return errKind
+		return nil, errKind
 	}
-	f.Modules = nil
 	for _, element := range list {
 		text, ok := element.(string)
 		if !ok || strings.TrimSpace(text) == "" {
-			return errKind
+			return nil, errKind
 		}
-		if IsModuleName(text) {
-			f.Modules = append(f.Modules, text)
-			continue
+		if text, err = change(text); err != nil {
+			return nil, err
 		}
-		if !filepath.IsAbs(text) {
-			text = filepath.Join(filepath.Dir(f.Path), text)
-		}
-		path, err := filepath.Abs(text)
-		if err != nil {
-			return err
-		}
-		f.Modules = append(f.Modules, path)
+		out = append(out, text)
 	}
-	return nil
+	return out, nil
+}
+
+// beside makes a path that is relative to the plan file absolute, because a resumed run may start in
+// another directory.
+func (f *File) beside(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(f.Path), path)
+	}
+	return filepath.Abs(path)
 }

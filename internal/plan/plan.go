@@ -75,6 +75,8 @@ type Plan struct {
 	Tools string `json:"tools,omitempty"`
 	// Modules are kernel module files on this host, by path.
 	Modules []string `json:"modules,omitempty"`
+	// Programs are files on this host that take the place of a machine's programs: NAME=PATH.
+	Programs []string `json:"programs,omitempty"`
 	// Cuts is the number of power cuts in mid-write after each trial of the
 	// reference; 0: none.
 	Cuts int `json:"cuts,omitempty"`

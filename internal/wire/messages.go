@@ -102,8 +102,11 @@ type Prepare struct {
 	// other work.
 	Load bool `json:"load,omitempty"`
 	// Modules are kernel modules from outside the kernel's own tree.
-	Modules []Module        `json:"modules,omitempty"`
-	Data    []scenario.Data `json:"data"`
+	Modules []Module `json:"modules,omitempty"`
+	// Programs are archives of programs that take the place of the machine's (toolbox.Unpack): paths, or
+	// "serial:NAME" for block devices.
+	Programs []string        `json:"programs,omitempty"`
+	Data     []scenario.Data `json:"data"`
 	// Work is a directory for mount points and loop files; empty: the agent
 	// makes one and removes it.
 	Work string `json:"work,omitempty"`

@@ -66,7 +66,9 @@ type Spec struct {
 	Kernel string
 	// Modules are kernel module files on this host that filesystems may need.
 	Modules []string
-	Data    []scenario.Data // Path: the archive on this host
+	// Given are programs on this host that take the place of the machine's, as plan.Plan has them.
+	Given []string
+	Data  []scenario.Data // Path: the archive on this host
 	// Trees is how often the work holds each tree in memory at once, by name; of one that it lacks, three
 	// times: as the archive, as a directory and as the image of a read-only filesystem.
 	Trees map[string]int

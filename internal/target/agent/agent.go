@@ -39,6 +39,8 @@ type Agent struct {
 	o        Options
 	claim    *storage.Claim
 	modules  *workload.Modules
+	programs []result.Condition // describe the user's programs
+	path     string             // PATH without these
 	trees    map[string]*memory.Tree
 	streams  map[string]*memory.Stream
 	dirs     map[string]string // trees written as directories
@@ -165,6 +167,9 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	if err := a.giveModules(ctx, p.Modules); err != nil {
 		return wire.Ready{}, err
 	}
+	if err := a.givePrograms(ctx, p.Programs); err != nil {
+		return wire.Ready{}, err
+	}
 	a.counts, a.virtual, a.load, a.risk = p.Instructions, p.Virtual, p.Load, p.RiskKernel || guest.Ours()
 	spec, err := media.Parse(p.Storage)
 	if err != nil {
@@ -200,7 +205,7 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 		}
 	}
 	a.modules.Keep() // the storage's drivers
-	return wire.Ready{Identity: a.claim.Identity(), Size: a.claim.Size(), Conditions: slices.Concat(a.claim.Conditions(), a.chipConditions(), a.moduleConditions()), Notes: a.disturbed()}, nil
+	return wire.Ready{Identity: a.claim.Identity(), Size: a.claim.Size(), Conditions: slices.Concat(a.claim.Conditions(), a.chipConditions(), a.moduleConditions(), a.programs), Notes: a.disturbed()}, nil
 }
 
 // release undoes all effects of the agent. It may be called at any time.
@@ -235,5 +240,6 @@ func (a *Agent) release() {
 	clear(a.streams)
 	clear(a.dirs)
 	a.used, a.raw, a.risk = false, false, false
+	a.returnPrograms()
 	a.leaveWork()
 }

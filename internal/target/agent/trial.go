@@ -294,8 +294,8 @@ func (r *runner) lacks(only string) string {
 		if _, ok := r.env.Candidate.Daemon(); !ok {
 			return "no program works beside it"
 		}
-	case only == "chip" && r.env.Chip == nil:
-		return "only a simulated chip can lose power while the machine keeps running"
+	case only == "chip":
+		return r.env.KeepsPower()
 	case isType && name != r.env.FS.Name:
 		return "only " + name + " has this"
 	}

@@ -5,6 +5,7 @@ package toolbox
 
 import (
 	"archive/tar"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,11 @@ type Entry struct {
 	Content []byte `json:"-"`
 }
 
+// Describe says which program it is, for a report. content is its file's.
+func (e Entry) Describe(content []byte) string {
+	return fmt.Sprintf("%s, %d bytes, sha256 %x", path.Base(e.File), len(content), sha256.Sum256(content))
+}
+
 // Setting is a variable with the path of a file of the set.
 type Setting struct {
 	Variable string `json:"variable"`
@@ -54,15 +60,15 @@ var (
 // most is the limit of a list of programs, in bytes.
 const most = 1 << 20
 
-// Unpack unpacks an archive into a directory, which it makes. After an error the directory may be
-// there in part.
-func Unpack(archive io.Reader, dir string) error {
+// Unpack unpacks an archive into a directory, which it makes, and returns its programs. After an error
+// the directory may be there in part.
+func Unpack(archive io.Reader, dir string) ([]Entry, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	for _, sub := range []string{Bin, "program", "lib", "etc"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	files := map[string]bool{}
@@ -70,19 +76,19 @@ func Unpack(archive io.Reader, dir string) error {
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			return errors.New("the archive of programs is not whole: it has no list of them")
+			return nil, errors.New("the archive of programs is not whole: it has no list of them")
 		}
 		if err != nil {
-			return fmt.Errorf("the archive of programs is damaged: %w", err)
+			return nil, fmt.Errorf("the archive of programs is damaged: %w", err)
 		}
 		if h.Name == ListName {
 			return arrange(t, dir, files)
 		}
 		if h.Typeflag != tar.TypeReg || !fileName.MatchString(h.Name) {
-			return fmt.Errorf("the archive of programs has %q, which is no file of one", h.Name)
+			return nil, fmt.Errorf("the archive of programs has %q, which is no file of one", h.Name)
 		}
 		if err := unpack(t, filepath.Join(dir, h.Name)); err != nil {
-			return err
+			return nil, err
 		}
 		files[h.Name] = true
 	}
@@ -98,18 +104,18 @@ func unpack(r io.Reader, to string) error {
 }
 
 // arrange makes the scripts that start programs.
-func arrange(list io.Reader, dir string, files map[string]bool) error {
+func arrange(list io.Reader, dir string, files map[string]bool) ([]Entry, error) {
 	text, err := io.ReadAll(io.LimitReader(list, most))
 	if err != nil {
-		return fmt.Errorf("the archive of programs is damaged: %w", err)
+		return nil, fmt.Errorf("the archive of programs is damaged: %w", err)
 	}
 	var programs []Entry
 	if err := json.Unmarshal(text, &programs); err != nil {
-		return fmt.Errorf("the archive's list of programs is damaged: %w", err)
+		return nil, fmt.Errorf("the archive's list of programs is damaged: %w", err)
 	}
 	for _, p := range programs {
 		if !programName.MatchString(p.Name) {
-			return fmt.Errorf("the archive of programs has one of the name %q", p.Name)
+			return nil, fmt.Errorf("the archive of programs has one of the name %q", p.Name)
 		}
 		wanted := []string{p.File}
 		if p.Loader != "" {
@@ -117,20 +123,20 @@ func arrange(list io.Reader, dir string, files map[string]bool) error {
 		}
 		for _, s := range p.Settings {
 			if !variableName.MatchString(s.Variable) {
-				return fmt.Errorf("%s: %q is not a variable", p.Name, s.Variable)
+				return nil, fmt.Errorf("%s: %q is not a variable", p.Name, s.Variable)
 			}
 			wanted = append(wanted, s.File)
 		}
 		for _, name := range wanted {
 			if !files[name] {
-				return fmt.Errorf("%s lacks its file %q in the archive of programs", p.Name, name)
+				return nil, fmt.Errorf("%s lacks its file %q in the archive of programs", p.Name, name)
 			}
 		}
 		if err := os.WriteFile(filepath.Join(dir, Bin, p.Name), []byte(script(p, dir)), 0o700); err != nil { //nolint:gosec // it is started
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return programs, nil
 }
 
 // script starts a program. Its name must be kept: mke2fs makes what it is called for.

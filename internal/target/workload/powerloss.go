@@ -25,12 +25,8 @@ import (
 // half programmed, no block half erased, and nothing unsynced is lost. The blocks of the new chip
 // have no wear.
 var PowerLoss = Kind{Name: "power-loss", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
-	if env.Chip == nil {
-		return Job{Absent: "only a simulated chip can lose power while the machine keeps running"}, nil
-	}
-	if kernelBefore(6, 1) {
-		return Job{}, result.Fail(result.Unsupported, "use a kernel of Linux 6.1 or later",
-			"before Linux 6.1 a chip cannot be read without error correction (MEMREAD), so that its contents cannot be kept")
+	if why := env.KeepsPower(); why != "" {
+		return Job{Absent: why}, nil
 	}
 	if !env.Mounted {
 		return Job{}, result.Refuse("", "the power can only be lost while the filesystem is mounted")
@@ -41,6 +37,17 @@ var PowerLoss = Kind{Name: "power-loss", Setup: func(ctx context.Context, env *E
 	}
 	return Job{Simulates: true, Run: func(*Tally) error { return env.losePower(ctx, call) }}, nil
 }}
+
+// KeepsPower says why the storage cannot lose power while the machine keeps running; "" if it can.
+func (env *Env) KeepsPower() string {
+	switch {
+	case env.Chip == nil:
+		return "only a simulated chip can lose power while the machine keeps running"
+	case kernelBefore(6, 1):
+		return "before Linux 6.1 a chip cannot be read without error correction (MEMREAD), so that its contents would not outlast a power loss"
+	}
+	return ""
+}
 
 func (env *Env) losePower(ctx context.Context, call mountCall) (err error) {
 	if err := errors.Join(env.syncMounted(), env.writeLast()); err != nil {

@@ -72,7 +72,10 @@ func closure(path string) (files []string) {
 		files = append(files, todo[0])
 		f, err := elf.Open(todo[0])
 		if err != nil {
-			continue // a script
+			if program := shebang(todo[0]); program != "" {
+				todo = append(todo, program)
+			}
+			continue
 		}
 		names, err := f.ImportedLibraries()
 		_ = f.Close()
@@ -84,6 +87,23 @@ func closure(path string) (files []string) {
 		}
 	}
 	return files
+}
+
+// shebang is the program that a script names as its own; "" if it names none.
+func shebang(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()               //nolint:errcheck // read only
+	start := make([]byte, 256)    // as much as the kernel reads
+	n, _ := io.ReadFull(f, start) // less is a short script
+	line, _, _ := bytes.Cut(start[:n], []byte("\n"))
+	words, found := bytes.CutPrefix(line, []byte("#!"))
+	if fields := bytes.Fields(words); found && len(fields) > 0 {
+		return string(fields[0])
+	}
+	return ""
 }
 
 // resident reports whether a whole file is in the page cache.

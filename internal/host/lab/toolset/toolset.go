@@ -6,6 +6,7 @@ package toolset
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -35,13 +36,13 @@ type Set struct {
 }
 
 // machines are processors as ELF files name them, by GOARCH.
-var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM}
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV}
 
 // New makes an empty set of programs from a root filesystem for a GOARCH.
 func New(root fs.FS, goarch string) (*Set, error) {
 	machine, ok := machines[goarch]
 	if !ok {
-		return nil, fmt.Errorf("the lab has no programs for %s", goarch)
+		return nil, fmt.Errorf("programs for %s cannot be gathered", goarch)
 	}
 	return &Set{root: root, machine: machine, stored: map[string]string{}}, nil
 }
@@ -93,13 +94,13 @@ func (s *Set) add(program, from string, content []byte) error {
 		s.entries = append(s.entries, e)
 		return nil
 	}
-	file, err := s.parse(from, content)
+	file, err := parse(from, content, s.machine)
 	if err != nil {
 		return err
 	}
 	loader := interpreter(file)
 	if loader != "" {
-		text, err := fs.ReadFile(s.root, strings.TrimPrefix(loader, "/"))
+		text, err := fs.ReadFile(s.root, cmp.Or(place(s.root, loader), strings.TrimPrefix(loader, "/")))
 		if err != nil {
 			return fmt.Errorf("%s: its loader: %w", program, err)
 		}
@@ -138,13 +139,14 @@ func (s *Set) resolve(name string) string {
 	return name
 }
 
-func (s *Set) parse(name string, content []byte) (*elf.File, error) {
+// parse reads a program or library for a processor; elf.EM_NONE: any.
+func parse(name string, content []byte, machine elf.Machine) (*elf.File, error) {
 	file, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {
 		return nil, fmt.Errorf("%s is neither a script nor a program: %w", name, err)
 	}
-	if file.Machine != s.machine {
-		return nil, fmt.Errorf("%s is for another processor: %v, not %v", name, file.Machine, s.machine)
+	if machine != elf.EM_NONE && file.Machine != machine {
+		return nil, fmt.Errorf("%s is for another processor: %v, not %v", name, file.Machine, machine)
 	}
 	return file, nil
 }
@@ -157,6 +159,17 @@ func interpreter(file *elf.File) string {
 			if err == nil {
 				return strings.TrimRight(string(text), "\x00")
 			}
+		}
+	}
+	return ""
+}
+
+// place is where a root filesystem has a loader; "" if it has none. A system that was unpacked from packages
+// may lack the links of /lib to /usr/lib.
+func place(root fs.FS, loader string) string {
+	for _, name := range []string{loader, "/usr" + loader} {
+		if _, err := fs.Stat(root, strings.TrimPrefix(name, "/")); err == nil {
+			return strings.TrimPrefix(name, "/")
 		}
 	}
 	return ""
@@ -192,7 +205,7 @@ func (s *Set) libraries(of string, file *elf.File, inherited []string) error {
 			return fmt.Errorf("%s: %w", of, err)
 		}
 		s.keep("lib/"+name, "library "+name, content)
-		library, err := s.parse(from, content)
+		library, err := parse(from, content, s.machine)
 		if err != nil {
 			return err
 		}
@@ -204,7 +217,7 @@ func (s *Set) libraries(of string, file *elf.File, inherited []string) error {
 }
 
 // triplets are Debian's directories of libraries.
-var triplets = map[elf.Machine]string{elf.EM_X86_64: "x86_64-linux-gnu", elf.EM_AARCH64: "aarch64-linux-gnu", elf.EM_ARM: "arm-linux-gnueabihf"}
+var triplets = map[elf.Machine]string{elf.EM_X86_64: "x86_64-linux-gnu", elf.EM_AARCH64: "aarch64-linux-gnu", elf.EM_ARM: "arm-linux-gnueabihf", elf.EM_RISCV: "riscv64-linux-gnu"}
 
 func (s *Set) find(name string, named []string) (from string, content []byte, err error) {
 	triplet := triplets[s.machine]

@@ -174,8 +174,10 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if spec.Work != "" && !filepath.IsAbs(spec.Work) {
 		return result.Refuse("--work /DIRECTORY", "--work %s: a directory on a board is named from its root", spec.Work)
 	}
-	_, err := machine.CheckModules(spec.Modules, "")
-	return err
+	if _, err := machine.CheckModules(spec.Modules, ""); err != nil {
+		return err
+	}
+	return machine.CheckPrograms(spec.Given, "")
 }
 
 // Start implements machine.Machine.
@@ -295,12 +297,13 @@ func (m *Machine) takeOver(ctx context.Context, l *line) error {
 // session is the agent on the board with the host's end of the protocol.
 type session struct {
 	*machine.Client
-	machine *Machine
-	spec    machine.Spec
-	line    *line
-	process process
-	agent   string // what was sent, for the report
-	kit     kit    // of programs that were sent
+	machine  *Machine
+	spec     machine.Spec
+	line     *line
+	process  process
+	agent    string   // what was sent, for the report
+	kit      kit      // of programs that were sent
+	programs []string // archives of the user's programs, on this host
 }
 
 // launch sends the agent and starts it.
@@ -330,7 +333,10 @@ func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 	if err != nil {
 		return &result.Failure{Outcome: result.LabFailed, Reason: "cannot send the agent", Err: err}
 	}
-	sent, err := toSend(spec)
+	if s.programs, err = machine.PackPrograms(spec.Given, arch); err != nil {
+		return err
+	}
+	sent, err := toSend(spec, s.programs)
 	if err != nil {
 		return err
 	}
@@ -340,10 +346,10 @@ func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 	}
 	defer tools.remove()
 	// Until the agent has read an archive, it is there twice.
-	if err := l.afford(info.Size()+agentMemory+tools.room(), labguest.DataMemory(spec.Data, spec.Trees, 2)+sent.modules); err != nil {
+	if err := l.afford(info.Size()+agentMemory+tools.room(), labguest.DataMemory(spec.Data, spec.Trees, 2)+sent.own); err != nil {
 		return err
 	}
-	parent, err := l.choose(info.Size() + tools.room() + sent.archives + sent.modules)
+	parent, err := l.choose(info.Size() + tools.room() + sent.archives + sent.own)
 	if err != nil {
 		return err
 	}
@@ -409,21 +415,22 @@ func digestOf(path string) (string, error) {
 	return fmt.Sprintf("%x", hash.Sum(nil)), nil
 }
 
-// amounts are sizes in bytes of what is sent besides the agent.
-type amounts struct{ archives, modules int64 }
+// amounts are sizes in bytes of what is sent besides the agent: data sets, and the user's modules and
+// programs.
+type amounts struct{ archives, own int64 }
 
-func toSend(spec machine.Spec) (a amounts, err error) {
+func toSend(spec machine.Spec, programs []string) (a amounts, err error) {
 	for _, d := range spec.Data {
 		if d.Kind == "tree" {
 			a.archives += d.Archive
 		}
 	}
-	for _, path := range spec.Modules {
+	for _, path := range slices.Concat(spec.Modules, programs) {
 		info, err := os.Stat(path)
 		if err != nil {
 			return a, result.Refuse("", "%v", err)
 		}
-		a.modules += 2 * info.Size() // as sent, and as the agent keeps it
+		a.own += 2 * info.Size() // as sent, and as the agent keeps it
 	}
 	return a, nil
 }
@@ -478,7 +485,7 @@ func (s *session) death() string {
 	return "it ended without a message"
 }
 
-// prepare sends data sets and modules.
+// prepare sends data sets, modules and archives of programs.
 func (s *session) prepare(ctx context.Context, spec machine.Spec) (wire.Prepare, error) {
 	l := s.line
 	p := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: slices.Clone(spec.Data), Work: spec.Work,
@@ -512,6 +519,17 @@ func (s *session) prepare(ctx context.Context, spec machine.Spec) (wire.Prepare,
 		}
 		p.Modules = append(p.Modules, wire.Module{Name: f.Base, Path: in(l.dir, name), Size: f.Size})
 	}
+	for i, archive := range s.programs {
+		info, err := os.Stat(archive)
+		if err != nil {
+			return p, &result.Failure{Outcome: result.LabFailed, Reason: "cannot send a program", Err: err}
+		}
+		name := fmt.Sprintf("program-%d", i)
+		if _, err := l.send(ctx, archive, info.Size(), name); err != nil {
+			return p, err
+		}
+		p.Programs = append(p.Programs, in(l.dir, name))
+	}
 	return p, nil
 }
 
@@ -534,6 +552,7 @@ func (s *session) drop(ctx context.Context, p wire.Prepare) error {
 	for _, m := range p.Modules {
 		paths = append(paths, m.Path)
 	}
+	paths = append(paths, p.Programs...)
 	if len(paths) == 0 {
 		return nil
 	}

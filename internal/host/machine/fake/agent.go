@@ -34,6 +34,7 @@ type agent struct {
 	arch      string             // requested, by Debian's name; "": default
 	kernel    string             // requested; "": default
 	modules   []kmod.File        // that the user gave
+	programs  []result.Condition // describe the user's
 	readOnly  bool               // the storage
 	inbox     wire.Inbox
 
@@ -210,7 +211,7 @@ func (a *agent) ready(spec string) wire.Ready {
 	for _, f := range a.modules {
 		conditions = append(conditions, result.Condition{Group: "tools", Name: "module " + f.Name, Value: f.String(), Matters: true})
 	}
-	return wire.Ready{Identity: a.identity(), Size: size, Conditions: conditions}
+	return wire.Ready{Identity: a.identity(), Size: size, Conditions: append(conditions, a.programs...)}
 }
 
 func (a *agent) identity() string {

@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"whichfs/internal/host/machine"
+	"whichfs/internal/plan"
 	"whichfs/internal/plan/processor"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
+	"whichfs/internal/target/toolbox"
 	"whichfs/internal/wire"
 )
 
@@ -230,13 +232,17 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err != nil {
 		return nil, err
 	}
+	programs, err := given(spec.Given)
+	if err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	m.sessions++
 	m.mu.Unlock()
 	hostRead, agentWrite := io.Pipe()
 	agentRead, hostWrite := io.Pipe()
 	a := &agent{
-		m: m, processor: spec.Processor, memory: spec.Memory, cpus: spec.CPUs, arch: spec.Arch, kernel: spec.Kernel, modules: modules, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
+		m: m, processor: spec.Processor, memory: spec.Memory, cpus: spec.CPUs, arch: spec.Arch, kernel: spec.Kernel, modules: modules, programs: programs, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
 		conn: wire.New(agentRead, agentWrite, nil),
 	}
 	a.inbox.Conn = a.conn
@@ -263,6 +269,22 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		return nil, err
 	}
 	return session{c, m, m.script.Limit > 0}, nil
+}
+
+// given describes the user's programs, which the fake does not start.
+func given(words []string) (out []result.Condition, err error) {
+	if err := machine.CheckPrograms(words, ""); err != nil {
+		return nil, err
+	}
+	for _, word := range words {
+		name, path := plan.SplitProgram(word)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, result.Condition{Group: "tools", Name: "program " + name, Value: toolbox.Entry{File: path}.Describe(content), Matters: true})
+	}
+	return out, nil
 }
 
 // fault returns the fault due at a place, if any, and counts it.

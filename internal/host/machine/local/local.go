@@ -69,7 +69,11 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err != nil {
 		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot start the agent " + agent, Err: err}
 	}
-	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work, Modules: modules,
+	programs, err := machine.PackPrograms(spec.Given, runtime.GOARCH)
+	if err != nil {
+		return nil, err
+	}
+	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work, Modules: modules, Programs: programs,
 		ReadOnly: spec.ReadOnly, InUse: spec.InUse, RiskKernel: spec.RiskKernel, Load: true}
 	if err := s.Open(ctx, prepare); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -73,6 +73,14 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// A guest starts the user's programs in place of its image's.
+func TestGivenPrograms(t *testing.T) {
+	t.Parallel()
+	machinetest.GivenPrograms(t, func(t *testing.T) (machine.Machine, machine.Spec) {
+		return theLab(t, Options{}), machine.Spec{Storage: "disk:256M", Work: t.TempDir()}
+	})
+}
+
 // A guest with a 32-bit ARM processor and the least memory that may be asked for has a session like any
 // other, in which it also boots to the login prompt of its own BusyBox.
 func TestSessionForeign(t *testing.T) {

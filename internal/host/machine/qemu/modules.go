@@ -26,3 +26,17 @@ func (p *planned) carryModules(paths []string, arch string) error {
 	}
 	return nil
 }
+
+// carryPrograms gives the guest a disk with the archive of each of the user's programs.
+func (p *planned) carryPrograms(given []string, arch string) error {
+	archives, err := machine.PackPrograms(given, arch)
+	if err != nil {
+		return err
+	}
+	for i, archive := range archives {
+		serial := pid1.ProgramSerial(i)
+		p.config.disks = append(p.config.disks, disk{serial: serial, file: archive, readOnly: true})
+		p.prepare.Programs = append(p.prepare.Programs, media.KindSerial+":"+serial)
+	}
+	return nil
+}

@@ -216,6 +216,9 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	if err := p.carryModules(spec.Modules, p.config.arch); err != nil {
 		return planned{}, err
 	}
+	if err := p.carryPrograms(spec.Given, p.config.arch); err != nil {
+		return planned{}, err
+	}
 	if p.config.memory, err = m.memory(spec, s); err != nil {
 		return planned{}, err
 	}

@@ -80,6 +80,14 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// A guest starts the user's programs in place of its image's.
+func TestGivenPrograms(t *testing.T) {
+	t.Parallel()
+	machinetest.GivenPrograms(t, func(t *testing.T) (machine.Machine, machine.Spec) {
+		return theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,256M", Work: t.TempDir(), Virtual: true, Seed: 1}
+	})
+}
+
 // trial carries a trial out and returns its figures, in order.
 func trial(t *testing.T, s machine.Session, candidate string, work scenario.Scenario) result.Trial {
 	t.Helper()

@@ -281,6 +281,17 @@ func (h *host) plan(spec machine.Spec, device *later) (p planned, err error) {
 		}
 		p.prepare.Modules = append(p.prepare.Modules, wire.Module{Name: f.Base, Path: media.KindSerial + ":" + serial, Size: f.Size})
 	}
+	programs, err := machine.PackPrograms(spec.Given, h.image.Manifest.Arch)
+	if err != nil {
+		return p, err
+	}
+	for i, archive := range programs {
+		serial := pid1.ProgramSerial(i)
+		if err := p.add(serial, archive); err != nil {
+			return p, &result.Failure{Outcome: result.LabFailed, Reason: "cannot give the guest a program", Err: err}
+		}
+		p.prepare.Programs = append(p.prepare.Programs, media.KindSerial+":"+serial)
+	}
 	if s.Kind != media.KindSim {
 		return p, nil // the agent makes it
 	}

@@ -42,6 +42,9 @@ const (
 // ModuleSerial is the serial number of the disk with the nth module that the user gave, from 0.
 func ModuleSerial(n int) string { return "module" + strconv.Itoa(n) }
 
+// ProgramSerial is that of the disk with the archive of the nth program that the user gave, from 0.
+func ProgramSerial(n int) string { return "program" + strconv.Itoa(n) }
+
 // Guest is a guest after its setup.
 type Guest struct {
 	// Stream leads to the host. The caller closes it.
