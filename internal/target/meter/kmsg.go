@@ -109,6 +109,9 @@ func (m *messages) add(text []byte) {
 	}
 }
 
+// oldTrace begins the lines of a trace before Linux 4.10, which are warnings there.
+const oldTrace = " [<"
+
 // longestReport exceeds the number of lines of a report, should its end be lost.
 const longestReport = 128
 
@@ -118,7 +121,7 @@ func (m *messages) inReport(message string) bool {
 	case message == cut:
 		m.report = longestReport
 	case m.report == 0:
-		return false
+		return strings.HasPrefix(message, oldTrace) // its beginning was overwritten
 	case strings.HasPrefix(message, endTrace):
 		m.report = 0
 	default:

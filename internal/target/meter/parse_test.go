@@ -135,4 +135,8 @@ func TestKernelReport(t *testing.T) {
 	if len(m.last) != maxNotes || m.last[maxNotes-1] != "after" {
 		t.Errorf("the last messages: %q", m.last)
 	}
+	m = messages{} // an old kernel's, whose beginning is lost
+	if m.add(report(" [<ffffffff810fc77a>] ? vfs_mkdir+0xaa/0x110", "after")); !slices.Equal(m.warnings, []string{"after"}) {
+		t.Errorf("%q", m.warnings)
+	}
 }

@@ -92,7 +92,7 @@ var patchFiles embed.FS
 // of the next such file, and NAME.patch for those before the first, which lack only what would mend
 // something new; the beginning of each says what it does and why, and is all of it where a series
 // needs no change.
-var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "host", "preempt", "zero-page", "nandsim", "gluebi", "seccomp"}
+var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "yield", "host", "preempt", "zero-page", "nandsim", "gluebi", "seccomp"}
 
 // countingPatches are those of kernels that count, besides.
 var countingPatches = []string{"own-pages", "processor", "turns", "crc"}
