@@ -46,7 +46,7 @@ func Bcachefs() Filesystem {
 
 const (
 	bcachefsDocs  = "Linux 6.12 Documentation/filesystems/bcachefs, fs/bcachefs, bcachefs(8)"
-	bcachefsTools = "evilpiepirate.org/git/bcachefs-tools.git: make install there, or whichfs run --program with those of another distribution"
+	bcachefsTools = "evilpiepirate.org/git/bcachefs-tools.git, or another distribution's package"
 	// The first superblock, and the bytes that the magic numbers of all its versions begin with.
 	bcachefsSuper = 4096
 	bcachefsMagic = "\xc6\x85\x73\xf6"

@@ -12,7 +12,7 @@ func Logfs() Filesystem {
 	return Filesystem{
 		Name: "logfs", Title: "LogFS", Module: "logfs", Raw: true, Ways: []Way{WayMTD},
 		NotMainline: "it came with Linux 2.6.34 and was removed in 4.10",
-		Needs:       []Tool{{Program: "mklogfs", Package: "logfsprogs", From: "github.com/prasad-joshi/logfsprogs: make there, and put mklogfs into /usr/local/sbin"}},
+		Needs:       []Tool{{Program: "mklogfs", Package: "logfsprogs", From: "github.com/prasad-joshi/logfsprogs: gcc -include sys/sysmacros.h -D_FILE_OFFSET_BITS=64 -o mklogfs mkfs.c lib.c btree.c segment.c readwrite.c -lz"}},
 		MinSize:     least(4 * kib), // mklogfs itself reports what it lacks
 		MaxSize:     unbounded,
 		Lacks:       holdsAll,
@@ -28,7 +28,7 @@ func Logfs() Filesystem {
 		Facts: Facts{
 			Year: 2010, Design: "log-structured", Compression: "zlib", DatesUntil: "2262",
 			MaxFile: "512 GiB", MaxSize: "8 EiB",
-			Source: "Linux 4.9 fs/logfs, logfsprogs (no driver of it was at hand to try)",
+			Source: "Linux 4.9 fs/logfs, logfsprogs (tried with Linux 4.9.337, whose driver fails while it unmounts)",
 		},
 	}
 }

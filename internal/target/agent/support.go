@@ -197,7 +197,7 @@ func configured(config string, names []string) []result.Condition {
 func install(t filesystem.Tool, inGuest bool) string {
 	switch {
 	case t.From != "":
-		return "Debian does not package it: " + t.From
+		return "Debian does not package it, but --program gives it to a run: " + t.From
 	case inGuest:
 		return "whichfs lab build --force rebuilds the lab's image with Debian's package " + t.Package
 	}

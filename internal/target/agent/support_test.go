@@ -19,7 +19,7 @@ func TestInstall(t *testing.T) {
 	}{
 		{filesystem.Tool{Program: "mkfs.x", Package: "xprogs"}, false, "apt-get install xprogs"},
 		{filesystem.Tool{Program: "mkfs.x", Package: "xprogs"}, true, "whichfs lab build --force"},
-		{filesystem.Tool{Program: "mkfs.x", Package: "xprogs", From: "example.org"}, true, "Debian does not package it: example.org"},
+		{filesystem.Tool{Program: "mkfs.x", Package: "xprogs", From: "example.org"}, true, "Debian does not package it, but --program gives it to a run: example.org"},
 	} {
 		if got := install(x.tool, x.inGuest); !strings.HasPrefix(got, x.want) {
 			t.Errorf("%+v: %q", x, got)
