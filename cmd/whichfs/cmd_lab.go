@@ -39,6 +39,7 @@ type labBuildCmd struct {
 	Counting     bool     `help:"With --virtual: build the kernel that counts what its processor does, for runs with --cpu."`
 	Kernel       string   `help:"Series of the virtual lab's kernel: 6.1, or one of Debian's backports (default: 6.1)." placeholder:"SERIES"`
 	KernelSource string   `help:"Also build a kernel from the source in this directory, which is only read; --kernel takes its release from then on." placeholder:"DIR"`
+	KernelConfig string   `help:"With --kernel-source: a file of options that differ from the lab's, as lines of a kernel's .config." placeholder:"FILE"`
 }
 
 func (c *labBuildCmd) Run(a *shell) error {
@@ -51,12 +52,14 @@ func (c *labBuildCmd) Run(a *shell) error {
 		return result.Refuse("add --virtual", "--counting is a kernel of the virtual lab")
 	case c.Kernel != "" && !c.Virtual:
 		return result.Refuse("add --virtual; --kernels prepares kernels for booting from filesystems", "--kernel is the kernel of the virtual lab")
+	case c.KernelConfig != "" && c.KernelSource == "":
+		return result.Refuse("add --kernel-source DIR", "--kernel-config is of a kernel that is built from source")
 	case c.KernelSource != "" && c.Virtual:
 		return result.Refuse("leave out --virtual", "--kernel-source builds kernels for guests by wall clock: that of the virtual lab needs patches, each for a series")
 	case c.KernelSource != "" && arch.Foreign():
 		return result.Refuse("leave out --arch", "--kernel-source builds kernels of this host's architecture, not %s", arch.Name)
 	case c.KernelSource != "":
-		if err := kernelsource.Check(c.KernelSource); err != nil { // before the image is fetched
+		if err := kernelsource.Check(c.KernelSource, c.KernelConfig); err != nil { // before the image is fetched
 			return err
 		}
 	case c.Virtual && arch.Foreign():
@@ -143,7 +146,7 @@ func (c *labBuildCmd) virtual(a *shell) error {
 
 // fromSource builds a kernel from a user's source, or reports that it exists.
 func (c *labBuildCmd) fromSource(a *shell) error {
-	k, built, err := kernelsource.Build(a.ctx, c.KernelSource, c.Force, a.note)
+	k, built, err := kernelsource.Build(a.ctx, c.KernelSource, c.KernelConfig, c.Force, a.note)
 	if err != nil {
 		return err
 	}

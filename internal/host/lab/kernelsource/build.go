@@ -44,21 +44,22 @@ func Requirements() []lab.Requirement {
 }
 
 // Check refuses what cannot be built, as far as that is known at once.
-func Check(dir string) error {
-	if _, err := open(dir); err != nil {
+func Check(dir, config string) error {
+	if _, err := open(dir, config); err != nil {
 		return err
 	}
 	return lab.Unmet("a kernel's build", Requirements())
 }
 
-// Build builds a kernel for the lab's guests from the source in a directory, or returns the one that was built
+// Build builds a kernel for the lab's guests from the source in a directory, with the lab's configuration but
+// for the options in the file config ("": none), or returns the one that was built
 // from the same; again: it is built anew. The build of a killed whichfs continues where it was. progress
 // receives one line per step.
-func Build(ctx context.Context, dir string, again bool, progress func(string)) (k lab.Kernel, built bool, err error) {
-	if err := Check(dir); err != nil {
+func Build(ctx context.Context, dir, config string, again bool, progress func(string)) (k lab.Kernel, built bool, err error) {
+	if err := Check(dir, config); err != nil {
 		return k, false, err
 	}
-	t, err := open(dir)
+	t, err := open(dir, config)
 	if err != nil {
 		return k, false, err
 	}
@@ -184,7 +185,7 @@ func (b *building) run(ctx context.Context) (lab.Kernel, error) {
 func (b *building) configure(ctx context.Context) (lab.Offer, error) {
 	b.progress("configuring Linux " + b.version)
 	config := b.path("wanted.config")
-	if err := os.WriteFile(config, []byte(wanted()), 0o644); err != nil {
+	if err := os.WriteFile(config, []byte(b.wanted()), 0o644); err != nil {
 		return lab.Offer{}, err
 	}
 	if err := b.make(ctx, nil, "KCONFIG_ALLCONFIG="+config, "allnoconfig"); err != nil {

@@ -21,6 +21,7 @@ type tree struct {
 	version string // of Linux
 	// options are those that the tree's Kconfig files define.
 	options map[string]bool
+	own     string // options that differ from the lab's
 	sum     []byte // of the files' names and contents
 }
 
@@ -32,8 +33,8 @@ var (
 // leftOut are parts of a source that no lab kernel is compiled from.
 var leftOut = []string{".git", "Documentation", "arch/*", "samples", "sound", "tools/perf", "tools/testing"}
 
-// open finds a source. Errors are *result.Failure.
-func open(dir string) (tree, error) {
+// open finds a source, and the file with options of the user's, if that is not "". Errors are *result.Failure.
+func open(dir, config string) (tree, error) {
 	const hint = "give the directory of a kernel's source, with its Makefile, Kconfig and arch/x86"
 	t := tree{options: map[string]bool{}}
 	var err error
@@ -67,7 +68,10 @@ func open(dir string) (tree, error) {
 				"--kernel-source: %s has been built in (it has %s), and the lab builds elsewhere, which needs a clean source", t.dir, left)
 		}
 	}
-	return t, nil
+	if config != "" {
+		t.own, err = readOwn(config)
+	}
+	return t, err
 }
 
 // read takes the digest and collects the options.
@@ -118,6 +122,6 @@ func (t *tree) read() error {
 // digest is of all that a kernel is built from, but the compiler.
 func (t *tree) digest() string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%d\n%s\n%s\n%x", generation, t.version, wanted(), t.sum)
+	fmt.Fprintf(sum, "%d\n%s\n%s\n%x", generation, t.version, t.wanted(), t.sum)
 	return hex.EncodeToString(sum.Sum(nil))
 }
