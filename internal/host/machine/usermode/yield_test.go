@@ -25,11 +25,13 @@ const yields = `#include <linux/completion.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 
+static DECLARE_COMPLETION(begun);
 static DECLARE_COMPLETION(ended);
 static volatile bool done;
 
 static int waits(void *unused)
 {
+	wait_for_completion(&begun);
 	while (!done)
 		yield();
 	complete(&ended);
@@ -38,10 +40,9 @@ static int waits(void *unused)
 
 static int works(void *unused)
 {
-	mdelay(50);
-	wake_up_process(kthread_create(waits, NULL, "waits"));
-	cond_resched();
-	mdelay(1);
+	msleep(10); /* the other waits */
+	complete(&begun);
+	mdelay(20);
 	yield();
 	done = true;
 	return 0;
@@ -49,6 +50,7 @@ static int works(void *unused)
 
 static int __init start(void)
 {
+	kthread_run(waits, NULL, "waits");
 	kthread_run(works, NULL, "works");
 	wait_for_completion(&ended);
 	return 0;
