@@ -132,7 +132,7 @@ func TestOwnConfiguration(t *testing.T) {
 		}
 	}
 	for text, reason := range map[string]string{
-		"CONFIG_EXT4_FS=m\nEXT4_FS=y\n":          file + `:2: "EXT4_FS=y" is no line of a kernel's configuration`,
+		"CONFIG_EXT4_FS=m\nEXT4_FS=y\n":           file + `:2: "EXT4_FS=y" is no line of a kernel's configuration`,
 		"#CONFIG_EXT4_FS=m\n# CONFIG_EXT4_FS=m\n": file + `:2: "# CONFIG_EXT4_FS=m" is no line`,
 		"# CONFIG_VIRTIO_BLK is not set\n":        "lacks what the lab cannot do without: CONFIG_VIRTIO_BLK",
 	} {
