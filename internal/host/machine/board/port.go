@@ -135,7 +135,7 @@ func (o *port) read() {
 			o.text = o.text[max(0, len(o.text)-mostText):]
 		}
 		if err != nil {
-			o.err = fmt.Errorf("%s is gone: %w", o.name, err)
+			o.err = o.gone(err)
 		}
 		o.mu.Unlock()
 		select {
@@ -155,12 +155,17 @@ func (o *port) Write(b []byte) (int, error) {
 		_ = o.stream.SetWriteDeadline(time.Now().Add(stuck)) // a port without would have no limit
 		n, err := o.stream.Write(b[done:min(done+1024, len(b))])
 		done += n
-		if err != nil {
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
 			return done, err
+		case err != nil: // the writer may be the first to notice
+			return done, o.gone(err)
 		}
 	}
 	return done, nil
 }
+
+func (o *port) gone(err error) error { return fmt.Errorf("%s is gone: %w", o.name, err) }
 
 // direct has what arrives taken by a sink, what has arrived first; nil: it is kept again.
 func (o *port) direct(sink func([]byte)) {
