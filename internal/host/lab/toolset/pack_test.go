@@ -87,10 +87,7 @@ func TestPackFromAnotherSystem(t *testing.T) {
 	if err != nil || len(programs) != 1 || programs[0].Name != "mkfs.ext4" || programs[0].File != "program/mke2fs" {
 		t.Fatal(programs, err)
 	}
-	image := filepath.Join(t.TempDir(), "image")
-	must.Do(t, os.WriteFile(image, nil, 0o600))
-	must.Do(t, os.Truncate(image, 8<<20))
-	_, err = command.Run(t.Context(), command.Options{}, filepath.Join(to, "bin/mkfs.ext4"), "-q", "-F", image)
+	_, err = command.Run(t.Context(), command.Options{}, filepath.Join(to, "bin/mkfs.ext4"), "-q", "-F", blank(t))
 	must.Do(t, err)
 
 	// What that system lacks is not taken from this one, not even through a link.

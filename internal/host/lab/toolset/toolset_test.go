@@ -34,6 +34,15 @@ func packed(t *testing.T, s *toolset.Set) []byte {
 	return b.Bytes()
 }
 
+// blank is a file to make a filesystem in.
+func blank(t *testing.T) string {
+	t.Helper()
+	image := filepath.Join(t.TempDir(), "image")
+	must.Do(t, os.WriteFile(image, nil, 0o600))
+	must.Do(t, os.Truncate(image, 8<<20))
+	return image
+}
+
 // Programs of this host run from another directory, with their own loader, libraries and name.
 func TestSentProgramsRun(t *testing.T) {
 	s := hostSet(t)
@@ -44,9 +53,7 @@ func TestSentProgramsRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's here")
 	_, err := toolbox.Unpack(bytes.NewReader(archive), dir)
 	must.Do(t, err)
-	image := filepath.Join(t.TempDir(), "image")
-	must.Do(t, os.WriteFile(image, nil, 0o600))
-	must.Do(t, os.Truncate(image, 8<<20))
+	image := blank(t)
 	// The image's features say by which name mke2fs was called, and that it found its configuration.
 	_, err = command.Run(t.Context(), command.Options{}, filepath.Join(dir, "bin/mkfs.ext4"), "-q", "-F", image)
 	must.Do(t, err)

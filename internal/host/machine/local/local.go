@@ -61,6 +61,10 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err != nil {
 		return nil, err
 	}
+	programs, err := machine.PackPrograms(spec.Given, runtime.GOARCH)
+	if err != nil {
+		return nil, err
+	}
 	agent, err := machine.AgentPath(m.Agent, runtime.GOARCH)
 	if err != nil {
 		return nil, err
@@ -68,10 +72,6 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	s, err := m.launch(agent)
 	if err != nil {
 		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot start the agent " + agent, Err: err}
-	}
-	programs, err := machine.PackPrograms(spec.Given, runtime.GOARCH)
-	if err != nil {
-		return nil, err
 	}
 	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work, Modules: modules, Programs: programs,
 		ReadOnly: spec.ReadOnly, InUse: spec.InUse, RiskKernel: spec.RiskKernel, Load: true}
