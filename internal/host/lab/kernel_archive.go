@@ -6,6 +6,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+
+	"whichfs/internal/sys/newc"
 )
 
 // rootModules are what every kernel needs to reach its disk; any of them may
@@ -30,19 +32,18 @@ func (k Kernel) BootArchive(agent string, driver []string, card bool) (archive [
 	if err != nil {
 		return nil, nil, err
 	}
-	var a newc
-	a.buf.Grow(len(binary) + 8<<20)
+	var a newc.Archive
 	for _, dir := range []string{"dev", "proc", "sys", "modules", "filesystem", "new"} {
-		a.add(dir, 0o040755, nil)
+		a.Add(dir, 0o040755, nil)
 	}
-	a.add("init", 0o100755, binary)
+	a.Add("init", 0o100755, binary)
 	early, sizes := map[string]bool{}, map[string]int64{}
 	put := func(dir string, n int, file string) (int64, error) {
 		text, err := os.ReadFile(filepath.Join(k.modules(), file))
 		if err != nil {
 			return 0, fmt.Errorf("boot archive: %w", err)
 		}
-		a.add(fmt.Sprintf("%s/%02d-%s", dir, n, path.Base(file)), 0o100644, text)
+		a.Add(fmt.Sprintf("%s/%02d-%s", dir, n, path.Base(file)), 0o100644, text)
 		return int64(len(text)), nil
 	}
 	for n, file := range start {
@@ -59,7 +60,7 @@ func (k Kernel) BootArchive(agent string, driver []string, card bool) (archive [
 			return nil, nil, err
 		}
 	}
-	return a.finish(), sizes, nil
+	return a.Finish(), sizes, nil
 }
 
 // startModules lists the modules for the disk, dependencies first.

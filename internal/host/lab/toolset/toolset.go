@@ -182,6 +182,7 @@ func (s *Set) libraries(of string, file *elf.File, inherited []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", of, err)
 	}
+	needed = append(needed, s.unwinder(file)...)
 	var named []string
 	for _, tag := range []elf.DynTag{elf.DT_RPATH, elf.DT_RUNPATH} {
 		text, err := file.DynString(tag)
@@ -214,6 +215,21 @@ func (s *Set) libraries(of string, file *elf.File, inherited []string) error {
 		}
 	}
 	return nil
+}
+
+// unwinder is the library that glibc loads when a thread ends itself or another, and that no program names: without
+// it, glibc aborts the program (sysdeps/nptl/pthread_exit.c, "must be installed for pthread_exit to work").
+func (s *Set) unwinder(file *elf.File) []string {
+	symbols, err := file.ImportedSymbols() // an error: it has none
+	ends := func(one elf.ImportedSymbol) bool { return one.Name == "pthread_exit" || one.Name == "pthread_cancel" }
+	if err != nil || !slices.ContainsFunc(symbols, ends) {
+		return nil
+	}
+	const library = "libgcc_s.so.1"
+	if _, _, err := s.find(library, nil); err != nil {
+		return nil // another C library's
+	}
+	return []string{library}
 }
 
 // triplets are Debian's directories of libraries.

@@ -43,6 +43,17 @@ func blank(t *testing.T) string {
 	return image
 }
 
+// A program whose threads end themselves has the library that glibc loads then, though it does not name it.
+func TestThreadsEnd(t *testing.T) {
+	for name, want := range map[string]bool{"mksquashfs": true, "mkfs.vfat": false} {
+		s := hostSet(t)
+		must.Do(t, s.Add(name))
+		if has := bytes.Contains(packed(t, s), []byte("lib/libgcc_s.so.1")); has != want {
+			t.Errorf("%s with libgcc_s: %v", name, has)
+		}
+	}
+}
+
 // Programs of this host run from another directory, with their own loader, libraries and name.
 func TestSentProgramsRun(t *testing.T) {
 	s := hostSet(t)

@@ -339,8 +339,8 @@ func (s *session) sendable(tools []filesystem.Tool, missing []string) (sent []st
 // supported combines what the agent says of a filesystem with what is sent.
 func supported(fs filesystem.Filesystem, agent result.Support, missing, sent []string, help string) Supported {
 	out := Supported{Filesystem: fs.Name, Works: agent.Reason == "", Reason: agent.Reason, Help: agent.Hint}
-	var first filesystem.Tool // that is missing, which is the agent's reason
-	blocked := false
+	var first filesystem.Tool // that is missing, which may be the agent's reason
+	blocked, sendable := false, false
 	for _, t := range fs.Needs {
 		switch {
 		case !slices.Contains(missing, t.Program):
@@ -350,15 +350,17 @@ func supported(fs filesystem.Filesystem, agent result.Support, missing, sent []s
 		default:
 			out.Lacks = append(out.Lacks, t.Program)
 			blocked = blocked || !t.Optional
-			if t.From == "" {
-				out.Help = cmp.Or(help, out.Help)
-			}
+			sendable = sendable || t.From == ""
 		}
 		if first.Program == "" && !t.Optional {
 			first = t
 		}
 	}
-	if !out.Works && first.Program != "" && agent.Reason == first.Absent() && !blocked {
+	lacksProgram := first.Program != "" && agent.Reason == first.Absent()
+	if sendable && (out.Works || lacksProgram) { // no program helps where the kernel has no driver
+		out.Help = cmp.Or(help, out.Help)
+	}
+	if lacksProgram && !blocked {
 		out.Works, out.Reason, out.Help = true, "", ""
 	}
 	if !out.Works {

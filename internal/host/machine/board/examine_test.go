@@ -21,12 +21,13 @@ func TestSupported(t *testing.T) {
 		missing, sent []string
 		want          string // what works, is sent, lacks, reason and help
 	}{
-		"all there":     {result.Support{}, nil, nil, "true [] [] "},
-		"all sent":      {absent, both, both, "true [mkfs.x fsck.x] [] "},
-		"maker sent":    {absent, both, both[:1], "true [mkfs.x] [fsck.x] "},
-		"check missing": {result.Support{}, both[1:], nil, "true [] [fsck.x] build it"},
-		"none sent":     {absent, both, nil, "false [] [mkfs.x fsck.x] mkfs.x is not installedbuild it"},
-		"no driver":     {driver, both, both, "false [] [] this kernel has no driver for Xuse another"},
+		"all there":      {result.Support{}, nil, nil, "true [] [] "},
+		"all sent":       {absent, both, both, "true [mkfs.x fsck.x] [] "},
+		"maker sent":     {absent, both, both[:1], "true [mkfs.x] [fsck.x] "},
+		"check missing":  {result.Support{}, both[1:], nil, "true [] [fsck.x] build it"},
+		"none sent":      {absent, both, nil, "false [] [mkfs.x fsck.x] mkfs.x is not installedbuild it"},
+		"no driver":      {driver, both, both, "false [] [] this kernel has no driver for Xuse another"},
+		"nothing at all": {driver, both, nil, "false [] [mkfs.x fsck.x] this kernel has no driver for Xuse another"},
 	} {
 		help := "build it"
 		if len(c.sent) > 0 {

@@ -159,7 +159,10 @@ func (d disk) argv(id string) []string {
 	}
 	argv := []string{"-drive", strings.Join(drive, ",")}
 	if d.card {
-		return append(append(argv, "-device", "sdhci-pci", "-device", "sd-card,drive="+id), wake...)
+		return slices.Concat(argv, []string{"-device", "sdhci-pci", "-device", "sd-card,drive=" + id}, wake)
 	}
 	return append(argv, "-device", "virtio-blk-pci,drive="+id+",serial="+d.serial)
 }
+
+// Card is how QEMU gets an SD card at an SDHCI controller, with a file as its contents.
+func Card(file, id string) []string { return disk{file: file, card: true}.argv(id) }
