@@ -37,7 +37,7 @@ LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/host/machine/us
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
 
-.PHONY: build run fleet-demo check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench packages-dist dist dist-test contrib-test FORCE
+.PHONY: build run fleet-demo board-demo check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench packages-dist dist dist-test contrib-test FORCE
 
 build: bin/whichfs bin/whichfs-agent
 
@@ -85,6 +85,10 @@ run: packages-run build
 fleet-demo: packages-test build
 	bin/whichfs lab build --virtual
 	@QUICK='$(QUICK)' scripts/fleet-demo
+
+# A board that QEMU emulates, arm64 over ssh or armhf at a serial line: docs/boards.md.
+board-demo: packages-test build agents
+	@PATH=$(dir $(GO)):$$PATH scripts/board-demo $(or $(BOARD),arm64)
 
 # What a change needs to know within 90 seconds: all tests but those that need a
 # guest, root's devices or a browser (internal/testing/needs).

@@ -405,12 +405,12 @@ func (l *line) sameAgent(at, said, path, digest string) error {
 func digestOf(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot read the agent", Err: err}
+		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot read what is to be sent", Err: err}
 	}
 	defer f.Close() //nolint:errcheck // read only
 	hash := sha256.New()
 	if _, err := io.Copy(hash, f); err != nil {
-		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot read the agent", Err: err}
+		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot read what is to be sent", Err: err}
 	}
 	return fmt.Sprintf("%x", hash.Sum(nil)), nil
 }

@@ -1,8 +1,12 @@
 package board_test
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +22,7 @@ import (
 	"whichfs/internal/sys/command"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/parsed"
 )
 
 // without hides programs, their library and their configuration from a server's own mount namespace.
@@ -92,4 +97,46 @@ func TestToolsThatTheBoardLacks(t *testing.T) {
 		must.Do(t, s.Close())
 		nothingLeft(t, b)
 	}
+}
+
+// A board that keeps the agent keeps the programs that it was sent beside it, unless they were damaged meanwhile or are
+// not those of the run.
+func TestConsoleKeepsTools(t *testing.T) {
+	t.Parallel()
+	needs.Guest(t)
+	labtest.Guest(t, lab.Native())
+	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{})
+	at, file := filepath.Join(t.TempDir(), "agent"), filepath.Join(t.TempDir(), "board.toml")
+	must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "connect = %q\n[agent]\npath = %q\n", c.Name, at), 0o644))
+	session := func(candidate, says string) {
+		t.Helper()
+		told := ""
+		m, err := board.New(file, board.Options{Agent: labtest.Agent(t, runtime.GOARCH), Progress: func(text string) { told += text + "\n" }})
+		must.Do(t, err)
+		with := spec(t)
+		with.Programs, with.Tools = parsed.Candidate(candidate).Filesystem().Needs, plan.ToolsLab
+		s, err := m.Start(t.Context(), with)
+		if err != nil {
+			t.Fatal(machinetest.Explain(err))
+		}
+		support, err := s.Support(t.Context(), parsed.Candidates(candidate))
+		must.Do(t, err)
+		if !slices.ContainsFunc(support.Conditions, func(one result.Condition) bool { return one.Name == "sent to the board" }) {
+			t.Errorf("%+v", support.Conditions)
+		}
+		must.Do(t, s.Close())
+		if sent := regexp.MustCompile(`sending .*fs\.\w+ |cannot keep`).FindString(told); (sent != "") != (says != "") || !strings.Contains(told, says) {
+			t.Errorf("%s: %q, want %q in\n%s", candidate, sent, says, told)
+		}
+	}
+	session("ext4", "mkfs.ext4")
+	session("ext4", "")
+	must.Do(t, os.WriteFile(at+".tools", []byte("torn"), 0o600))
+	session("ext4", "mkfs.ext4")
+	session("vfat", "mkfs.vfat")
+	session("vfat", "")
+	must.Do(t, os.Remove(at+".tools"))
+	must.Do(t, os.Mkdir(at+".tools~", 0o755)) // where it would be written
+	session("vfat", "cannot keep them as "+at+".tools")
+	nothingLeft(t, c)
 }
