@@ -1,5 +1,7 @@
 package wire
 
+import "fmt"
+
 // Inbox receives the messages of a connection, and can listen for the next one during other work.
 // It is used from one goroutine at a time.
 type Inbox struct {
@@ -21,6 +23,18 @@ func (i *Inbox) Receive() (Message, error) {
 	r := <-i.pending
 	i.pending = nil
 	return r.Message, r.Err
+}
+
+// Go waits for KindGo of the request with the number.
+func (i *Inbox) Go(id uint64) error {
+	m, err := i.Receive()
+	for err == nil && m.Kind == KindStop { // of a probe that has ended meanwhile
+		m, err = i.Receive()
+	}
+	if err == nil && (m.Kind != KindGo || m.ID != id) {
+		err = fmt.Errorf("%q of request %d, and not %q of %d", m.Kind, m.ID, KindGo, id)
+	}
+	return err
 }
 
 // Listen begins to receive, and returns where the outcome arrives. Whoever takes it calls Accept or

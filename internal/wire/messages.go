@@ -20,7 +20,8 @@ const (
 	KindCandidates = "candidates" // host: Candidates → KindSupport
 	KindSupport    = "support"    // agent: Support
 	KindTrial      = "trial"      // host: Trial → events, KindDone
-	KindPhase      = "phase"      // agent, event: PhaseBegun
+	KindPhase      = "phase"      // agent, event: PhaseBegun; of a trial that is paced → KindGo
+	KindGo         = "go"         // host: what the agent has said so far was received
 	KindFigures    = "figures"    // agent, event: Figures
 	KindSafe       = "safe"       // agent, event: Safe
 	KindPlace      = "place"      // agent, event: where the simulated raw chip is, a kernelmemory.ChipPlace
@@ -151,6 +152,9 @@ type Trial struct {
 	// Chip is the serial number of a block device with the initial contents of the simulated raw
 	// chip (package rawimage); empty: none.
 	Chip string `json:"chip,omitempty"`
+	// Paced has the agent wait for KindGo before each step, so that neither what it has said before is still on its
+	// way nor the host is still busy with it while a phase is timed.
+	Paced bool `json:"paced,omitempty"`
 	// Place asks for KindPlace before the first step.
 	Place bool `json:"place,omitempty"`
 }

@@ -33,6 +33,7 @@ type progress struct {
 	items  int                        // figures, notes, options and artifacts so far
 	safe   int64                      // the last operation that was promised to be kept
 
+	ready func()    // tells the other end that everything so far was received; nil: it does not wait
 	began time.Time // when the trial was requested; zero: the other end's clock is not one of real time
 	timed float64   // s that the phases took so far, by the other end's clock
 }
@@ -57,6 +58,9 @@ func (p *progress) event(m wire.Message) error {
 		p.phase = b.Phase
 		if p.events.Phase != nil {
 			p.events.Phase(b.Phase)
+		}
+		if p.ready != nil {
+			p.ready()
 		}
 	case wire.KindFigures:
 		var f wire.Figures

@@ -169,8 +169,11 @@ func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.D
 		limit = own
 	}
 	p := &progress{trial: t, events: events, had: map[string]map[string]bool{}}
-	if c.o.InTime {
+	if t.Paced = c.o.InTime; t.Paced {
 		p.began = time.Now()
+		p.ready = func() {
+			go func(id uint64) { _ = c.conn.Send(wire.KindGo, id, nil) }(c.last) // a broken stream is found by who reads it
+		}
 	}
 	m, err := c.ask(ctx, limit, wire.KindTrial, t, wire.KindDone, "of trial "+t.Candidate.String(), p)
 	if err != nil {

@@ -32,7 +32,7 @@ type ClientOptions struct {
 	// count as one that hangs. Nil: unknown.
 	Waited func() time.Duration
 	// InTime: the other end's clock is one of real time. If it has gone on by more than this host's, its
-	// figures are not believed.
+	// figures are not believed; and it waits before each phase until this host has done with what it said before.
 	InTime bool
 	// Slower is the factor by which all limits grow because time passes more slowly at the other
 	// end; default 1.

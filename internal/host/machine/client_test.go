@@ -121,6 +121,31 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
+// Where the clock is one of real time, the host says when it has done with what it was told.
+func TestPacedByTheHost(t *testing.T) {
+	done := 0 // events, when the host says so
+	c := opened(t, ClientOptions{InTime: true}, func(p *peer, m wire.Message) {
+		switch m.Kind {
+		case wire.KindTrial:
+			var trial wire.Trial
+			if err := m.Decode(&trial); err != nil || !trial.Paced {
+				t.Errorf("%+v, %v", trial, err)
+			}
+			p.raw(wire.KindFigures, m.ID, `{"phase":"write","measurements":[{"metric":"files","value":3,"unit":"1"}]}`)
+			p.raw(wire.KindPhase, m.ID, `{"phase":"write"}`)
+		case wire.KindGo:
+			if done != 2 {
+				t.Errorf("told to go after %d events", done)
+			}
+			p.raw(wire.KindDone, m.ID, `{"outcome":"done"}`)
+		}
+	})
+	d, err := c.Trial(context.Background(), oneStep, Events{Figures: func(wire.Figures) { done++ }, Phase: func(string) { done++ }})
+	if err != nil || d.Outcome != result.Done {
+		t.Fatalf("%+v, %v", d, err)
+	}
+}
+
 // An absent figure keeps its reason and loses its value; a left-out phase is
 // filled in.
 func TestFiguresAreTidied(t *testing.T) {

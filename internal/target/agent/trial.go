@@ -61,7 +61,7 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	claim := a.claim // a step that returns after it was abandoned finds another, or none, in a
 	fs := c.Filesystem()
 	fs.Module = a.modules.Driver(fs)
-	r := &runner{agent: a, claim: claim, id: id, limit: time.Duration(t.StepLimit * float64(time.Second)), env: &workload.Env{
+	r := &runner{agent: a, claim: claim, id: id, limit: time.Duration(t.StepLimit * float64(time.Second)), paced: t.Paced, env: &workload.Env{
 		Candidate: c, FS: fs,
 		Device: device, Name: name,
 		Mount: filepath.Join(a.work, "mnt"), Work: a.work,
@@ -123,6 +123,7 @@ type runner struct {
 	claim *storage.Claim
 	id    uint64
 	limit time.Duration
+	paced bool // wire.Trial.Paced
 	env   *workload.Env
 	meter *meter.Meter
 	part  *storage.Part // that holds the filesystem; nil: all of the storage does
@@ -137,6 +138,11 @@ func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 		name := phaseName(step)
 		if err := r.tell(wire.KindPhase, wire.PhaseBegun{Phase: name}); err != nil {
 			return name, err
+		}
+		if r.paced {
+			if err := r.agent.inbox.Go(r.id); err != nil {
+				return name, err
+			}
 		}
 		if err := r.within(func() error { return r.env.Watch(func() error { return r.step(ctx, step) }) }); err != nil {
 			return name, err

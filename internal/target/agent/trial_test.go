@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"whichfs/internal/host/machine"
@@ -73,4 +75,47 @@ func TestTrialWithoutProcessorTimes(t *testing.T) {
 		}
 		must.Do(t, c.Close())
 	}
+}
+
+// A paced trial does nothing before the host has received what was said so far.
+func TestPaced(t *testing.T) {
+	needs.Devices(t)
+	theirs, ours := io.Pipe()
+	in, out := io.Pipe()
+	over := make(chan error, 1)
+	go func() { over <- Serve(context.Background(), wire.New(theirs, out, nil), Options{}) }()
+	c := wire.New(in, ours, nil)
+	request := func(id uint64, kind string, body any, answer string) wire.Message {
+		t.Helper()
+		must.Do(t, c.Send(kind, id, body))
+		m, err := c.Receive()
+		must.Do(t, err)
+		if m.Kind != answer {
+			t.Fatalf("%s: %s", m.Kind, m.Body)
+		}
+		return m
+	}
+	request(1, wire.KindPrepare, wire.Prepare{Storage: "loop:16M", Work: t.TempDir()}, wire.KindReady)
+	step := scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}
+	for _, stray := range []uint64{1, 9} { // the trial with the second number is told to go
+		id := 8 + stray/9
+		request(id, wire.KindTrial, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: step, Paced: true}, wire.KindPhase)
+		must.Do(t, c.Send(wire.KindStop, 0, nil))
+		must.Do(t, c.Send(wire.KindGo, stray, nil))
+		m, err := c.Receive()
+		must.Do(t, err)
+		figures := m.Kind == wire.KindFigures
+		for m.Kind == wire.KindFigures {
+			m, err = c.Receive()
+			must.Do(t, err)
+		}
+		var d wire.Done
+		must.Do(t, m.Decode(&d))
+		if went := d.Outcome == result.Done; went != (stray == id) || figures != went {
+			t.Errorf("told to go with %d of %d: %+v", stray, id, d)
+		}
+	}
+	request(10, wire.KindBye, nil, wire.KindBye)
+	must.Do(t, ours.Close())
+	must.Do(t, <-over)
 }

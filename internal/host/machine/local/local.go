@@ -147,7 +147,7 @@ func (m *Machine) launch(agent string) (*session, error) {
 	}
 	s := &session{process: process}
 	s.Client = machine.NewClient(wire.New(process.Out, process.In, words.Add), machine.ClientOptions{
-		Who: "agent", Closer: s.end, Console: words.Last, Dead: process.Done(), DeadReason: s.death,
+		Who: "agent", Closer: s.end, Console: words.Last, Dead: process.Done(), DeadReason: s.death, InTime: true,
 	})
 	return s, nil
 }
