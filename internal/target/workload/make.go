@@ -61,14 +61,20 @@ var Mkfs = Kind{Name: "mkfs", Setup: func(ctx context.Context, env *Env, _ scena
 	}
 	env.warm(argv[0])
 	env.rehearse(ctx, false)
-	return Job{Run: func(*Tally) error { return env.paged(runTool(ctx, argv)) }}, nil
+	return Job{Run: func(*Tally) error { return env.excused(runTool(ctx, argv)) }}, nil
 }}
 
-// paged is the failure to make or to mount the filesystem; if its blocks are larger than the kernel's
-// pages, that is for want of a kernel that mounts such, and the tool may know it.
-func (env *Env) paged(err error) error {
+// excused is the failure to make or to mount the filesystem, where that is for want of something of the machine's:
+// blocks that are larger than its kernel's pages, which the tool may know itself, or /etc/mtab.
+func (env *Env) excused(err error) error {
 	f := result.FailureOf(err)
-	if env.FS.Block == nil || f == nil || f.Outcome != result.SubjectFailed {
+	if f == nil || f.Outcome != result.SubjectFailed {
+		return err
+	}
+	if strings.Contains(f.Reason, "/etc/mtab") { // mkfs.nilfs2 looks there for what is mounted
+		return result.Fail(result.Unsupported, "on that machine: ln -s /proc/mounts /etc/mtab", "%s", f.Reason)
+	}
+	if env.FS.Block == nil {
 		return err
 	}
 	page := int64(os.Getpagesize())

@@ -8,6 +8,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/target/memory"
+	"whichfs/internal/testing/parsed"
 )
 
 // A file that an image cannot hold is refused before the tool would cut it off.
@@ -24,6 +25,31 @@ func TestTreeTooLarge(t *testing.T) {
 	env := &Env{Trees: map[string]*memory.Tree{"tree": {Entries: tree.Entries[:1]}}}
 	env.FS, _ = filesystem.ByName("cramfs")
 	if err := env.tooLarge(scenario.Step{Data: "tree"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// What fails for want of something of the machine's is not the filesystem's failure.
+func TestExcused(t *testing.T) {
+	mtab := Subject("mkfs.nilfs2 (exit status 1): mkfs.nilfs2 (nilfs-utils 2.2.9); Error: cannot open /etc/mtab!")
+	for name, c := range map[string]struct {
+		candidate string
+		err       error
+		outcome   result.Outcome
+		hint      string
+	}{
+		"no mtab":      {"nilfs2", mtab, result.Unsupported, "ln -s /proc/mounts /etc/mtab"},
+		"large blocks": {"xfs -b size=64k", Subject("it is too large"), result.Unsupported, "use blocks of at most "},
+		"its own":      {"ext4", Subject("it is broken"), result.SubjectFailed, ""},
+		"no blocks":    {"f2fs", Subject("it is broken"), result.SubjectFailed, ""},
+	} {
+		env := &Env{Candidate: parsed.Candidate(c.candidate)}
+		env.FS = env.Candidate.Filesystem()
+		if f := result.FailureOf(env.excused(c.err)); f.Outcome != c.outcome || !strings.Contains(f.Hint, c.hint) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	if err := (&Env{}).excused(nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -118,7 +118,7 @@ func (env *Env) mountAlone(c mountCall) error {
 		return result.Fail(result.Unsupported, "the module is called "+env.FS.Module,
 			"%s: this kernel does not support the filesystem", what)
 	}
-	return env.paged(Subject("%s: %v", what, errno))
+	return env.excused(Subject("%s: %v", what, errno))
 }
 
 func (env *Env) unmount(c mountCall) error {
