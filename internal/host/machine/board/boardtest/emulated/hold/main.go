@@ -1,10 +1,11 @@
-// Hold keeps an emulated board on, as a machine to try things with: hold arm64|armhf DIR [PROGRAM...]. DIR has the
-// board's file. It ends with its standard input.
+// Hold keeps an emulated board on, as a machine to try things with: hold [-e2fsprogs] arm64|armhf DIR [PROGRAM...]. DIR
+// has the board's file, and the board has the programs in /bin. It ends with its standard input.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,13 +15,15 @@ import (
 )
 
 func main() {
-	if err := hold(os.Args[1:]); err != nil {
+	makes := flag.Bool("e2fsprogs", false, "the board can make ext4")
+	flag.Parse()
+	if err := hold(*makes, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "emulated board:", err)
 		os.Exit(1)
 	}
 }
 
-func hold(words []string) error {
+func hold(makes bool, words []string) error {
 	if len(words) < 2 {
 		return fmt.Errorf("which board, and in which directory?")
 	}
@@ -29,7 +32,7 @@ func hold(words []string) error {
 		programs[filepath.Base(path)] = path
 	}
 	b, err := emulated.Start(context.Background(), emulated.Options{
-		Board: words[0], Dir: words[1], Card: 512 << 20, Memory: 256 << 20, Baud: 115200, Programs: programs,
+		Board: words[0], Dir: words[1], Card: 512 << 20, Memory: 256 << 20, Baud: 115200, MakesExt4: makes, Programs: programs,
 		Progress: func(text string) { fmt.Fprintln(os.Stderr, text) },
 	})
 	if err != nil {
