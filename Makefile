@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X $(BUILD).version=$(VERSION) -X $(BUILD).commit=$(COMMIT) -X 
 # As long for every version: where programs and data lie in a guest's memory has
 # a part in what its kernel does, and so in figures that repeat to the last bit.
 AGENT_LDFLAGS := -s -w -X "main.stamp=whichfs-agent version $(shell printf '%-32.32s' '$(VERSION)' | tr ' ' .)"
-AGENTS := $(foreach a,amd64 arm64 arm riscv64,bin/whichfs-agent-linux-$(a))
+AGENTS := $(foreach a,amd64 arm64 arm armv5 riscv64 mips mipsle ppc64 ppc64le,bin/whichfs-agent-linux-$(a))
 QUICK ?= bootlin-2023 --quick
 KILLS ?= 1000
 SOAK ?= $(KILLS)
@@ -52,9 +52,9 @@ bin/whichfs: $(SOURCES) bin/version
 bin/whichfs-agent: $(SOURCES) bin/version
 	$(GO) build -ldflags '$(AGENT_LDFLAGS)' -o $@ ./cmd/whichfs-agent
 
-# One static agent for every architecture that boards have; GOARM=7 for arm.
+# One static agent for every architecture that boards have; armv5 is arm for old ones.
 bin/whichfs-agent-linux-%: $(SOURCES) bin/version
-	GOOS=linux GOARCH=$* GOARM=7 $(GO) build -ldflags '$(AGENT_LDFLAGS)' -o $@ ./cmd/whichfs-agent
+	GOOS=linux GOARCH=$(patsubst armv5,arm,$*) GOARM=$(if $(filter armv5,$*),5,7) GOMIPS=softfloat $(GO) build -ldflags '$(AGENT_LDFLAGS)' -o $@ ./cmd/whichfs-agent
 
 agents: $(AGENTS)
 	@for f in $(AGENTS); do s=$$(stat -c %s $$f); \

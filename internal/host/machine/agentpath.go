@@ -16,11 +16,17 @@ import (
 // AgentVariable names the environment variable that overrides the path of the agent.
 const AgentVariable = "WHICHFS_AGENT"
 
-// Architectures are those of boards, as GOARCH has them.
-var Architectures = []string{"amd64", "arm64", "arm", "riscv64"}
+// Architectures are those of boards, as GOARCH has them; armv5 is arm without what ARMv7 has, and without floating
+// point.
+var Architectures = []string{"amd64", "arm64", "arm", "armv5", "riscv64", "mips", "mipsle", "ppc64", "ppc64le"}
 
-var agentMachines = map[string]elf.Machine{
-	"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV, "386": elf.EM_386,
+var agentMachines = map[string]struct {
+	machine elf.Machine
+	order   elf.Data
+}{
+	"amd64": {elf.EM_X86_64, elf.ELFDATA2LSB}, "arm64": {elf.EM_AARCH64, elf.ELFDATA2LSB}, "arm": {elf.EM_ARM, elf.ELFDATA2LSB}, "armv5": {elf.EM_ARM, elf.ELFDATA2LSB},
+	"riscv64": {elf.EM_RISCV, elf.ELFDATA2LSB}, "386": {elf.EM_386, elf.ELFDATA2LSB}, "mips": {elf.EM_MIPS, elf.ELFDATA2MSB}, "mipsle": {elf.EM_MIPS, elf.ELFDATA2LSB},
+	"ppc64": {elf.EM_PPC64, elf.ELFDATA2MSB}, "ppc64le": {elf.EM_PPC64, elf.ELFDATA2LSB},
 }
 
 // AgentPath finds the agent's binary for an architecture (a GOARCH): the given one, else what
@@ -97,7 +103,7 @@ func checkAgent(path, arch, version string) error {
 		return fmt.Errorf("%s is not a program: %w", path, err)
 	}
 	defer f.Close() //nolint:errcheck // read only
-	if f.Machine != want {
+	if f.Machine != want.machine || f.Data != want.order {
 		return fmt.Errorf("%s is built for another architecture (%v), %s is needed", path, f.Machine, arch)
 	}
 	for _, p := range f.Progs {

@@ -4,15 +4,16 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/sys/ioc"
 )
 
 // Btrfs remembers the devices that it has seen, and treats one with an older state of the same
 // filesystem as a mistake (fs/btrfs/volumes.c, device_list_add): each device is forgotten after its
 // unmount.
 
-// forgetRequest is BTRFS_IOC_FORGET_DEV, _IOW(0x94, 5, struct btrfs_ioctl_vol_args); its number is
-// the same on all architectures of the agent.
-const forgetRequest = 0x50009405
+// forgetRequest is BTRFS_IOC_FORGET_DEV, _IOW(0x94, 5, struct btrfs_ioctl_vol_args).
+var forgetRequest = ioc.Write(0x94, 5, unsafe.Sizeof(forgetArguments{}))
 
 type forgetArguments struct {
 	fd   int64

@@ -27,6 +27,7 @@ type Kernel struct {
 // machines maps GOARCH to ELF machines.
 var machines = map[string]elf.Machine{
 	"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV, "386": elf.EM_386,
+	"mips": elf.EM_MIPS, "mipsle": elf.EM_MIPS, "ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64,
 }
 
 // debian are Debian's names of architectures.

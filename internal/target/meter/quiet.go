@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/sys/guest"
+	"whichfs/internal/sys/ioc"
 )
 
 // On a clock that counts instructions, two runs of the same work give the same figure if nothing
@@ -34,7 +35,7 @@ func align() {
 }
 
 // reseed is RNDRESEEDCRNG (linux/random.h).
-const reseed = 0x5207
+var reseed = ioc.None('R', 7)
 
 // hush postpones the kernel's periodic work, which no phase causes and which becomes due in real
 // time while a guest waits: periodic writeback (every phase that writes ends with a sync), folding

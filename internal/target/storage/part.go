@@ -25,9 +25,6 @@ type Part struct {
 	record string // path of the record that it is ours
 }
 
-// blkpg is the ioctl that adds and removes partitions (linux/blkpg.h).
-const blkpg = 0x1269
-
 // blkpgPartition is struct blkpg_partition of linux/blkpg.h.
 type blkpgPartition struct {
 	start, length int64 // B
@@ -92,7 +89,7 @@ func (p *Part) Close() error {
 func (p *Part) tell(op int32, start, length int64) error {
 	part := blkpgPartition{start: start, length: length, number: p.number}
 	arg := unix.BlkpgIoctlArg{Op: op, Datalen: int32(unsafe.Sizeof(part)), Data: (*byte)(unsafe.Pointer(&part))}
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, p.disk.Fd(), blkpg, uintptr(unsafe.Pointer(&arg)))
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, p.disk.Fd(), unix.BLKPG, uintptr(unsafe.Pointer(&arg)))
 	runtime.KeepAlive(&part)
 	if errno != 0 {
 		return errno

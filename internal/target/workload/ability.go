@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/ioc"
 	"whichfs/internal/target/aftermath"
 	"whichfs/internal/target/blockdev"
 )
@@ -642,12 +643,12 @@ func extents(name string, err error) (int, error) {
 		return 0, err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	const ioctl, syncFirst = 0xc020660b, 1
+	const syncFirst = 1
 	request := struct {
 		start, length                  uint64
 		flags, mapped, count, reserved uint32
 	}{length: ^uint64(0), flags: syncFirst}
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), ioctl, uintptr(unsafe.Pointer(&request))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), ioc.ReadWrite('f', 11, unsafe.Sizeof(request)), uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return 0, Subject("its extents are unknown: %v", errno)
 	}
 	return int(request.mapped), nil

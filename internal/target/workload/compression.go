@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/ioc"
 )
 
 // Compression reports how much the filesystem has compressed the contents of the files in DIR:
@@ -132,10 +133,9 @@ func f2fsCompression(env *Env, dir string) (Job, error) {
 	}, nil
 }
 
-// requestSaved is F2FS_IOC_GET_COMPRESS_BLOCKS of linux/f2fs.h: _IOR(0xf5, 17, __u64), the same on
-// all supported processors. compr_saved_block in sysfs, the count for the whole filesystem, is
+// requestSaved is F2FS_IOC_GET_COMPRESS_BLOCKS of linux/f2fs.h: _IOR(0xf5, 17, __u64). compr_saved_block in sysfs, the count for the whole filesystem, is
 // unsuitable: it covers what was written since the mount, including what has been removed.
-const requestSaved = 0x8008f511
+var requestSaved = ioc.Read(0xf5, 17, 8)
 
 // f2fsSavedOf returns how many blocks of a file compression saves.
 func f2fsSavedOf(path string) (int64, error) {

@@ -5,14 +5,15 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/sys/ioc"
 )
 
-const (
-	// fsShutdown is FS_IOC_SHUTDOWN, and noLogFlush its argument that prevents even the journal
-	// from being written (fs/xfs/libxfs/xfs_fs.h; ext4 and f2fs adopted it).
-	fsShutdown = 0x8004587d
-	noLogFlush = 2
-)
+// fsShutdown is FS_IOC_SHUTDOWN, _IOR('X', 125, __u32) of fs/xfs/libxfs/xfs_fs.h, which ext4 and f2fs adopted.
+var fsShutdown = ioc.Read('X', 125, 4)
+
+// noLogFlush is its argument that prevents even the journal from being written.
+const noLogFlush = 2
 
 // Shutdown stops a mounted filesystem at once: nothing that it still holds in memory is written.
 // For a filesystem without support the error is errors.ErrUnsupported.
@@ -22,7 +23,7 @@ func Shutdown(mount string) error {
 		return err
 	}
 	defer unix.Close(fd) //nolint:errcheck // read only
-	err = unix.IoctlSetPointerInt(fd, fsShutdown, noLogFlush)
+	err = unix.IoctlSetPointerInt(fd, uint(fsShutdown), noLogFlush)
 	if errors.Is(err, unix.ENOTTY) {
 		return fmt.Errorf("it cannot be stopped, and the kernel may still write cached data: %w", errors.ErrUnsupported)
 	}

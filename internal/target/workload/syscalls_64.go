@@ -1,8 +1,10 @@
-//go:build !arm
+//go:build !(arm || mips || mipsle)
 
 package workload
 
 import "golang.org/x/sys/unix"
+
+const sysFstatat = unix.SYS_NEWFSTATAT
 
 // seekBack moves back in a file from the current offset. Raw: see syscalls.go.
 func seekBack(fd int, by int64) unix.Errno {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/sys/ioc"
 )
 
 // Trim tells the device which space of the mounted filesystem is free, as fstrim does; the amount
@@ -49,9 +50,8 @@ var Trim = Kind{Name: "trim", Setup: func(_ context.Context, env *Env, step scen
 // trimRange is struct fstrim_range of linux/fs.h, in bytes.
 type trimRange struct{ Start, Length, MinLength uint64 }
 
-// requestTrim is FITRIM of linux/fs.h: _IOWR('X', 121, struct fstrim_range), the same on all
-// supported processors.
-const requestTrim = 0xc0185879
+// requestTrim is FITRIM of linux/fs.h: _IOWR('X', 121, struct fstrim_range).
+var requestTrim = ioc.ReadWrite('X', 121, unsafe.Sizeof(trimRange{}))
 
 func fitrim(fd int, r *trimRange) unix.Errno {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), requestTrim, uintptr(unsafe.Pointer(r)))

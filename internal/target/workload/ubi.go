@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/result"
+	"whichfs/internal/sys/ioc"
 )
 
 // UBI as its control devices and sysfs show it. Requests and structures are those of
@@ -24,15 +25,16 @@ const (
 	ubiAuto    = -1 // UBI takes the first number that is free
 	ubiDynamic = 3  // a volume that is written to
 	volumeName = "whichfs"
+)
 
-	// _IOW(letter, number, size) of asm-generic/ioctl.h, the same on all processors that whichfs
-	// runs on.
-	ubiAttachRequest = 1<<30 | 24<<16 | 'o'<<8 | 64
-	ubiDetachRequest = 1<<30 | 4<<16 | 'o'<<8 | 65
-	ubiMakeVolume    = 1<<30 | 152<<16 | 'o'<<8 | 0
-	ubiUpdateVolume  = 1<<30 | 8<<16 | 'O'<<8 | 0
-	ubiCreateBlock   = 1<<30 | 128<<16 | 'O'<<8 | 7
-	ubiRemoveBlock   = 'O'<<8 | 8
+// Requests of mtd/ubi-user.h.
+var (
+	ubiAttachRequest = ioc.Write('o', 64, unsafe.Sizeof(ubiAttachTo{}))
+	ubiDetachRequest = ioc.Write('o', 65, 4)
+	ubiMakeVolume    = ioc.Write('o', 0, unsafe.Sizeof(ubiVolume{}))
+	ubiUpdateVolume  = ioc.Write('O', 0, 8)
+	ubiCreateBlock   = ioc.Write('O', 7, 128)
+	ubiRemoveBlock   = ioc.None('O', 8)
 )
 
 // ubiAttachTo is struct ubi_attach_req. The kernel stores the number of the new device in number.

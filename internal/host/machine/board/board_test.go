@@ -145,9 +145,15 @@ work=/var/tmp`, "\n"))
 	if dir, err := old.choose(1000); dir != "/tmp" || err != nil || old.memory != 1000<<10 {
 		t.Errorf("%+v %s %v", old, dir, err)
 	}
-	for _, machine := range []string{"mips", "armv6l", "i686", ""} {
+	for _, machine := range []string{"ppc", "sparc64", "i686", ""} {
 		if _, err := (described{machine: machine}).goarch(); result.FailureOf(err).Outcome != result.Unsupported {
 			t.Errorf("%q: %v", machine, err)
+		}
+	}
+	for line, want := range map[string]string{"mips": "mips", "mips order=1": "mipsle", "mips64 order=1": "mipsle", "armv5tejl order=1": "armv5", "armv6l order=1": "armv5", "ppc64": "ppc64"} {
+		arch, err := describe(strings.Fields("machine=" + line)).goarch()
+		if arch != want || err != nil || !slices.Contains(machine.Architectures, arch) {
+			t.Errorf("%s: %s %v", line, arch, err)
 		}
 	}
 }

@@ -247,7 +247,7 @@ func TestUnfitConsole(t *testing.T) {
 		words   []string
 	}{
 		"no rights": {map[string]string{"id": "#!/bin/sh\necho 1000\n", "sudo": "#!/bin/sh\nexit 1\n", "doas": "#!/bin/sh\nexit 1\n"}, result.Refused, []string{"no root rights"}},
-		"processor": {map[string]string{"uname": "#!/bin/sh\necho mips\n"}, result.Unsupported, []string{`uname -m is "mips"`}},
+		"processor": {map[string]string{"uname": "#!/bin/sh\necho sparc64\n"}, result.Unsupported, []string{`uname -m is "sparc64"`}},
 		"no room":   {map[string]string{"df": "#!/bin/sh\necho tmpfs 1024 1023 1 100% $2\n"}, result.Refused, []string{"too little room"}},
 		"full":      {map[string]string{"xz": "#!/bin/sh\necho 'xz: No space left on device' >&2\nexit 1\n"}, result.Refused, []string{"filesystem in memory", "is full"}},
 		"damaged":   {map[string]string{"xz": "#!/bin/sh\nxzcat | tr a b\n"}, result.LabFailed, []string{"did not arrive intact", "should be"}},

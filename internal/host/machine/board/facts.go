@@ -14,6 +14,7 @@ import (
 // described is what a board says of itself before anything is sent to it.
 type described struct {
 	machine string // uname -m
+	little  bool   // the lowest byte of a number comes first
 	as      string // how to become root: "root" (already), "sudo", "doas", "none"
 	user    string
 	memory  int64 // available, in bytes; 0: unknown
@@ -38,6 +39,8 @@ func describe(lines []string) described {
 		switch key {
 		case "machine":
 			d.machine = value
+		case "order":
+			d.little = value == "1"
 		case "as":
 			d.as = value
 		case "user":
@@ -93,17 +96,22 @@ func readPlace(text string) (inMemory, bool) {
 	return m, true
 }
 
-// architectures by uname -m. The agent for arm is built for ARMv7.
+// architectures by uname -m. That of MIPS does not say in which order bytes are, and a 64-bit kernel of it runs the
+// 32-bit agent.
 var architectures = map[string]string{
-	"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "armv8l": "arm", "riscv64": "riscv64",
+	"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "armv8l": "arm", "armv6l": "armv5", "armv5tel": "armv5", "armv5tejl": "armv5", "armv5l": "armv5",
+	"riscv64": "riscv64", "mips": "mips", "mips64": "mips", "ppc64": "ppc64", "ppc64le": "ppc64le",
 }
 
 // goarch is the architecture of the agent that the board needs.
 func (d described) goarch() (string, error) {
 	arch, ok := architectures[d.machine]
 	if !ok {
-		return "", result.Fail(result.Unsupported, "agents are built for amd64, arm64, arm (ARMv7 with floating point) and riscv64",
+		return "", result.Fail(result.Unsupported, "agents are built for amd64, arm64, arm (ARMv5 and later), riscv64, mips (32-bit, either order of bytes), ppc64 and ppc64le",
 			"no agent runs on the board's processor: uname -m is %q", d.machine)
+	}
+	if arch == "mips" && d.little {
+		arch = "mipsle"
 	}
 	return arch, nil
 }

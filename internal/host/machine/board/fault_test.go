@@ -195,7 +195,7 @@ func TestUnreachable(t *testing.T) {
 func TestUnfitBoard(t *testing.T) {
 	t.Parallel()
 	user := map[string]string{"id": "#!/bin/sh\necho 1000\n", "sudo": "#!/bin/sh\nexit 1\n", "doas": "#!/bin/sh\nexit 1\n"}
-	uname := map[string]string{"uname": "#!/bin/sh\necho mips\n"}
+	uname := map[string]string{"uname": "#!/bin/sh\necho sparc64\n"}
 	full := map[string]string{"df": "#!/bin/sh\necho tmpfs 1024 1023 1 100% $2\n"}
 	filled := map[string]string{"gzip": "#!/bin/sh\ncat >/dev/null\necho 'gzip: write error: No space left on device' >&2\nexit 1\n"}
 	cut := map[string]string{"gzip": "#!/bin/sh\n/usr/bin/gzip -dc | head -c 1000\n"}
@@ -206,7 +206,7 @@ func TestUnfitBoard(t *testing.T) {
 		words   []string
 	}{
 		"no rights":    {user, result.Refused, []string{"no root rights", "log in as root", "NOPASSWD"}},
-		"processor":    {uname, result.Unsupported, []string{`uname -m is "mips"`, "riscv64"}},
+		"processor":    {uname, result.Unsupported, []string{`uname -m is "sparc64"`, "riscv64"}},
 		"little room":  {full, result.Refused, []string{"too little room", "0 MiB are free"}},
 		"full":         {filled, result.Refused, []string{"memory is full", "agent of ssh:board did not fit"}},
 		"cut short":    {cut, result.LabFailed, []string{"agent did not arrive intact", "stopped reading"}},

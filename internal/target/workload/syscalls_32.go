@@ -1,3 +1,5 @@
+//go:build arm || mips || mipsle
+
 package workload
 
 import (
