@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"whichfs/internal/host/machine"
@@ -118,4 +120,18 @@ func TestPaced(t *testing.T) {
 	request(10, wire.KindBye, nil, wire.KindBye)
 	must.Do(t, ours.Close())
 	must.Do(t, <-over)
+}
+
+// A phase waits for other work that ends, and not for one that does not.
+func TestSettle(t *testing.T) {
+	var over atomic.Bool
+	defer over.Store(true)
+	for range runtime.NumCPU() + 1 {
+		go func() {
+			for !over.Load() {
+			}
+		}()
+	}
+	wait.Until(t, "other threads run", others)
+	settle()
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,33 +21,37 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine/qemu"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/newc"
 )
 
-// The boards, by their architectures' names.
+// The boards, by Debian's names of their architectures: one with an ssh server, and others with a serial console alone.
 const (
-	SSH    = "arm64"
-	Serial = "armhf"
+	SSH     = "arm64"
+	Serial  = "armhf" // with U-Boot
+	MIPS    = "mipsel"
+	PowerPC = "ppc64el"
 )
 
-// firmware is the serial board's boot loader, of Debian's package u-boot-qemu.
+// firmware is the boot loader of Debian's package u-boot-qemu.
 const firmware = "/usr/lib/u-boot/qemu_arm/u-boot.bin"
 
-// hardware is what QEMU makes of a board, and kernel the package of its kernel.
+// hardware is what QEMU makes of a board, with the package of its kernel and the name of its console.
 var hardware = map[string]struct {
-	kernel string
-	argv   []string
+	qemu    []string
+	kernel  string
+	console string
 }{
-	SSH:    {"linux-image-arm64", []string{"-machine", "virt", "-cpu", "cortex-a53"}},
-	Serial: {"linux-image-armmp", []string{"-machine", "virt,highmem=off", "-cpu", "cortex-a7", "-bios", firmware}},
+	SSH:     {[]string{"qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a53"}, "linux-image-arm64", "ttyAMA0"},
+	Serial:  {[]string{"qemu-system-arm", "-machine", "virt,highmem=off", "-cpu", "cortex-a7", "-bios", firmware}, "linux-image-armmp", "ttyAMA0"},
+	MIPS:    {[]string{"qemu-system-mipsel", "-machine", "malta", "-cpu", "24Kc"}, "linux-image-4kc-malta", "ttyS0"},
+	PowerPC: {[]string{"qemu-system-ppc64", "-machine", "pseries", "-cpu", "power8"}, "linux-image-powerpc64le", "hvc0"},
 }
 
 // Options of a board.
 type Options struct {
-	// Board is SSH or Serial.
+	// Board is SSH, Serial or another one of these.
 	Board string
 	// Dir, which must exist, is where its files are.
 	Dir string
@@ -83,16 +88,15 @@ type Board struct {
 
 // Start makes a board and switches it on.
 func Start(ctx context.Context, o Options) (*Board, error) {
-	a, err := lab.ArchNamed(o.Board)
-	if err != nil {
-		return nil, err
+	if _, ok := hardware[o.Board]; !ok {
+		return nil, fmt.Errorf("there is no board %q; there are %v", o.Board, slices.Sorted(maps.Keys(hardware)))
 	}
-	i, err := build(ctx, a, o.MakesExt4, o.Progress)
+	i, err := build(ctx, o.Board, o.MakesExt4, o.Progress)
 	if err != nil {
 		return nil, fmt.Errorf("the board's system: %w", err)
 	}
 	b := &Board{o: o}
-	if err := b.prepare(ctx, a, i); err != nil {
+	if err := b.prepare(ctx, i); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	b.works.Go(b.hear)
@@ -156,7 +160,7 @@ func (b *Board) Said() string {
 func (b *Board) path(name string) string { return filepath.Join(b.o.Dir, name) }
 
 // prepare makes the board's files and the host's serial port.
-func (b *Board) prepare(ctx context.Context, a lab.Arch, i image) (err error) {
+func (b *Board) prepare(ctx context.Context, i image) (err error) {
 	if b.cable, b.port, err = pty.Open(); err != nil {
 		return err
 	}
@@ -172,8 +176,10 @@ func (b *Board) prepare(ctx context.Context, a lab.Arch, i image) (err error) {
 			return err
 		}
 	}
-	b.argv = slices.Concat([]string{a.QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-m", fmt.Sprint(b.o.Memory >> 20)}, hardware[b.o.Board].argv, []string{
-		"-kernel", i.kernel, "-initrd", b.path("archive"), "-append", "console=ttyAMA0 quiet panic=1",
+	board := hardware[b.o.Board]
+	b.argv = slices.Concat(board.qemu, []string{
+		"-nodefaults", "-no-user-config", "-display", "none", "-m", fmt.Sprint(b.o.Memory >> 20),
+		"-kernel", i.kernel, "-initrd", b.path("archive"), "-append", "console=" + board.console + " quiet panic=1",
 		"-chardev", "socket,id=console,fd=3", "-serial", "chardev:console",
 	}, qemu.Card(b.path("card"), "card"))
 	var own newc.Archive

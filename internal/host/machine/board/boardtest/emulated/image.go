@@ -33,7 +33,7 @@ var contents = []string{
 	"lib/modules/*/kernel/fs/nilfs2", "lib/modules/*/kernel/fs/jfs", "lib/modules/*/kernel/fs/squashfs", "lib/modules/*/kernel/fs/erofs",
 	"lib/modules/*/kernel/drivers/mmc", "lib/modules/*/kernel/drivers/virtio", "lib/modules/*/kernel/drivers/block/loop.ko",
 	"lib/modules/*/kernel/drivers/net/virtio_net.ko", "lib/modules/*/kernel/drivers/net/net_failover.ko", "lib/modules/*/kernel/net/core",
-	"bin/busybox",
+	"bin/busybox", "boot/vmlinux-*",
 }
 
 // server is what a board that is reached by ssh has besides.
@@ -60,20 +60,20 @@ var files = map[string]string{
 type image struct{ kernel, archive string }
 
 // build makes the image of an architecture's boards in the cache, unless it is there. With makes, they can make ext4.
-func build(ctx context.Context, a lab.Arch, makes bool, progress func(string)) (image, error) {
+func build(ctx context.Context, board string, makes bool, progress func(string)) (image, error) {
 	home, err := cache.Sub("boards")
 	if err != nil {
 		return image{}, err
 	}
-	keep, packages := slices.Clone(contents), []string{hardware[a.Name].kernel, "busybox-static"}
-	if a.Name == SSH {
+	keep, packages := slices.Clone(contents), []string{hardware[board].kernel, "busybox-static"}
+	if board == SSH {
 		keep, packages = append(keep, server...), append(packages, "dropbear-bin")
 	}
 	if makes {
 		keep, packages = append(keep, maker...), append(packages, "e2fsprogs")
 	}
 	sum := sha256.Sum256(fmt.Append(nil, lab.Suite, keep, packages, files, first))
-	dir := filepath.Join(home, a.Name+"-"+hex.EncodeToString(sum[:8]))
+	dir := filepath.Join(home, board+"-"+hex.EncodeToString(sum[:8]))
 	i := image{filepath.Join(dir, "kernel"), filepath.Join(dir, "archive")}
 	unlock, err := cache.LockContext(ctx, dir+".lock", func() { progress("another process is making this board's system: waiting") })
 	if err != nil {
@@ -91,7 +91,7 @@ func build(ctx context.Context, a lab.Arch, makes bool, progress func(string)) (
 		return image{}, err
 	}
 	b := debian.Bootstrap{
-		Suite: lab.Suite, Architecture: a.Name, Include: packages, Options: debian.HostOptions(ctx), Scratch: filepath.Join(dir, "scratch"),
+		Suite: lab.Suite, Architecture: board, Include: packages, Options: debian.HostOptions(ctx), Scratch: filepath.Join(dir, "scratch"),
 		Sources: []string{debian.Source(debian.HostMirror("/etc", lab.Suite), lab.Suite)},
 	}
 	_, err = b.Fetch(ctx, progress, func(archive io.Reader) error {
@@ -99,6 +99,11 @@ func build(ctx context.Context, a lab.Arch, makes bool, progress func(string)) (
 	})
 	if err != nil {
 		return image{}, err
+	}
+	if plain, _ := filepath.Glob(filepath.Join(tree, "boot/vmlinux-*")); len(plain) == 1 { // that of PowerPC is not packed
+		if err := os.Rename(plain[0], i.kernel); err != nil {
+			return image{}, err
+		}
 	}
 	versions, err := filepath.Glob(filepath.Join(tree, "lib/modules/*"))
 	if err != nil || len(versions) != 1 {
