@@ -37,12 +37,12 @@ var contents = []string{
 }
 
 // server is what a board that is reached by ssh has besides.
-var server = []string{"usr/sbin/dropbear", "usr/bin/dropbearconvert", "lib/*/ld-*", "lib/ld-*", "lib/*/libc.so*", "lib/*/libcrypt.so*", "lib/*/libz.so*", "usr/lib/*/libtom*", "usr/lib/*/libgmp.so*"}
+var server = []string{"usr/sbin/dropbear", "usr/bin/dropbearconvert", "lib/*/ld*", "lib/ld*", "lib64", "lib/*/libc.so*", "lib/*/libcrypt.so*", "lib/*/libz.so*", "usr/lib/*/libtom*", "usr/lib/*/libgmp.so*"}
 
 // maker is what a board has of e2fsprogs, if it has it.
 var maker = []string{
 	"sbin/mke2fs", "sbin/mkfs.ext?", "sbin/e2fsck", "sbin/fsck.ext?", "etc/mke2fs.conf",
-	"lib/*/ld-*", "lib/ld-*", "lib/*/libc.so*", "lib/*/libext2fs.so*", "lib/*/libe2p.so*", "lib/*/libcom_err.so*", "lib/*/libblkid.so*", "lib/*/libuuid.so*",
+	"lib/*/ld*", "lib/ld*", "lib64", "lib/*/libc.so*", "lib/*/libext2fs.so*", "lib/*/libe2p.so*", "lib/*/libcom_err.so*", "lib/*/libblkid.so*", "lib/*/libuuid.so*",
 	"usr/lib/*/libblkid.so*", "usr/lib/*/libuuid.so*",
 }
 
