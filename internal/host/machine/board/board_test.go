@@ -150,7 +150,7 @@ work=/var/tmp`, "\n"))
 			t.Errorf("%q: %v", machine, err)
 		}
 	}
-	for line, want := range map[string]string{"mips": "mips", "mips order=1": "mipsle", "mips64 order=1": "mipsle", "armv5tejl order=1": "armv5", "armv6l order=1": "armv5", "ppc64": "ppc64"} {
+	for line, want := range map[string]string{"mips": "mips", "mips order=\x02": "mips", "mips order=\x01": "mipsle", "mips64 order=\x01": "mipsle", "armv5tejl order=\x01": "armv5", "armv6l order=\x01": "armv5", "ppc64": "ppc64"} {
 		arch, err := describe(strings.Fields("machine=" + line)).goarch()
 		if arch != want || err != nil || !slices.Contains(machine.Architectures, arch) {
 			t.Errorf("%s: %s %v", line, arch, err)

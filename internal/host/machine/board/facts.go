@@ -23,6 +23,9 @@ type described struct {
 	work    string   // directory for loop files; "": none
 }
 
+// littleFirst is what a program has in its sixth byte then (ELFDATA2LSB).
+const littleFirst = "\x01"
+
 // inMemory is a mounted filesystem in memory.
 type inMemory struct {
 	at         string
@@ -40,7 +43,7 @@ func describe(lines []string) described {
 		case "machine":
 			d.machine = value
 		case "order":
-			d.little = value == "1"
+			d.little = value == littleFirst
 		case "as":
 			d.as = value
 		case "user":
