@@ -152,8 +152,8 @@ type Trial struct {
 	// Chip is the serial number of a block device with the initial contents of the simulated raw
 	// chip (package rawimage); empty: none.
 	Chip string `json:"chip,omitempty"`
-	// Paced has the agent wait for KindGo before each step, so that neither what it has said before is still on its
-	// way nor the host is still busy with it while a phase is timed.
+	// Paced has the agent wait for KindGo before each step: no message is in transit, and the host handles none,
+	// while a phase is timed.
 	Paced bool `json:"paced,omitempty"`
 	// Place asks for KindPlace before the first step.
 	Place bool `json:"place,omitempty"`

@@ -24,6 +24,7 @@ func RootArchive(agent, dir string, names []string) ([]byte, error) {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	var a newc.Archive
+	a.Grow(len(binary) + 4<<20)
 	for _, dir := range []string{"dev", "proc", "sys", "modules", "ro", "rw", "new"} {
 		a.Add(dir, 0o040755, nil)
 	}

@@ -33,6 +33,7 @@ func (k Kernel) BootArchive(agent string, driver []string, card bool) (archive [
 		return nil, nil, err
 	}
 	var a newc.Archive
+	a.Grow(len(binary) + 8<<20)
 	for _, dir := range []string{"dev", "proc", "sys", "modules", "filesystem", "new"} {
 		a.Add(dir, 0o040755, nil)
 	}

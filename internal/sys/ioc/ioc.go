@@ -1,6 +1,11 @@
-// Package ioc has the numbers of requests as the macros of asm/ioctl.h make them, which differ between processors.
-// golang.org/x/sys/unix has the most usual ones.
+// Package ioc has the numbers of ioctl requests as the macros of asm/ioctl.h make them, which differ between
+// architectures. golang.org/x/sys/unix has the most common ones.
 package ioc
+
+import "runtime"
+
+// Directions of include/uapi/asm-generic/ioctl.h.
+const none, write, read = 0, 1, 2
 
 // None is _IO(letter, number).
 func None(letter, number uintptr) uintptr { return request(none, letter, number, 0) }
@@ -17,5 +22,15 @@ func ReadWrite(letter, number, size uintptr) uintptr {
 }
 
 func request(direction, letter, number, size uintptr) uintptr {
+	shift := 30
+	switch runtime.GOARCH {
+	case "mips", "mipsle", "mips64", "mips64le", "ppc64", "ppc64le": // asm/ioctl.h of their own: none is 1, write is 4
+		shift = 29
+		if direction == none {
+			direction = 1
+		} else {
+			direction = direction&read | direction&write<<2
+		}
+	}
 	return direction<<shift | size<<16 | letter<<8 | number
 }

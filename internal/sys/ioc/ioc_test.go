@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The numbers are those of x/sys/unix, which has them from the kernel's headers, for the processor of this test;
-// go vet compiles it for others.
+// The numbers are those of x/sys/unix, which has them from the kernel's headers, for the architecture of this test.
 func TestNumbers(t *testing.T) {
 	for name, c := range map[string]struct{ got, want uintptr }{
 		"BLKPG":              {None(0x12, 105), unix.BLKPG},

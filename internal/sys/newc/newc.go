@@ -14,6 +14,9 @@ type Archive struct {
 	inode int
 }
 
+// Grow makes room for n more bytes, so that they are not copied when the archive grows.
+func (a *Archive) Grow(n int) { a.buf.Grow(n) }
+
 // Add adds a file, a directory or a symbolic link, whose content is its target. mode has the kind as well, as in
 // stat(2); everything belongs to root.
 func (a *Archive) Add(name string, mode uint32, content []byte) {

@@ -133,8 +133,9 @@ func f2fsCompression(env *Env, dir string) (Job, error) {
 	}, nil
 }
 
-// requestSaved is F2FS_IOC_GET_COMPRESS_BLOCKS of linux/f2fs.h: _IOR(0xf5, 17, __u64). compr_saved_block in sysfs, the count for the whole filesystem, is
-// unsuitable: it covers what was written since the mount, including what has been removed.
+// requestSaved is F2FS_IOC_GET_COMPRESS_BLOCKS of linux/f2fs.h: _IOR(0xf5, 17, __u64). compr_saved_block in
+// sysfs, the count for the whole filesystem, is unsuitable: it covers what was written since the mount, including
+// what has been removed.
 var requestSaved = ioc.Read(0xf5, 17, 8)
 
 // f2fsSavedOf returns how many blocks of a file compression saves.

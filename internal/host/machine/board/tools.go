@@ -242,13 +242,13 @@ func (s *session) equip(ctx context.Context, k kit) error {
 		if _, err := l.send(ctx, k.path, k.size, archiveName); err != nil {
 			return err
 		}
-	}
-	if at != "" && !has {
-		_, err := l.carry(ctx, nil, keeping, archive, at)
-		if there, ok := errors.AsType[*remoteError](err); ok { // the next session sends them again
-			l.o.Progress(fmt.Sprintf("%s cannot keep them as %s: %v", l.place.Name, at, there))
-		} else if err != nil {
-			return err
+		if at != "" {
+			_, err := l.carry(ctx, nil, keeping, archive, at)
+			if there, ok := errors.AsType[*remoteError](err); ok { // the next session sends them again
+				l.o.Progress(fmt.Sprintf("%s cannot keep them as %s: %v", l.place.Name, at, there))
+			} else if err != nil {
+				return err
+			}
 		}
 	}
 	if _, err := l.carry(ctx, nil, unfold, agent, archive, in(l.dir, toolsName)); err != nil {

@@ -82,7 +82,7 @@ type Board struct {
 	mu    sync.Mutex
 	guest *command.Process // nil: it is off
 	line  net.Conn         // the guest's end of the cable
-	seen  strings.Builder  // what it has said
+	seen  strings.Builder  // its console output so far
 	fault error
 }
 
@@ -315,9 +315,9 @@ func (b *Board) speak(guest *command.Process, line net.Conn) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.guest == guest { // nobody has switched it off
+	if b.guest == guest { // off did not kill it
 		<-guest.Done()
-		b.fault = fmt.Errorf("the board has ended by itself: %w", guest.Err())
+		b.fault = fmt.Errorf("QEMU has exited by itself: %w", guest.Err())
 	}
 }
 

@@ -106,8 +106,11 @@ func build(ctx context.Context, board string, makes bool, progress func(string))
 		}
 	}
 	versions, err := filepath.Glob(filepath.Join(tree, "lib/modules/*"))
-	if err != nil || len(versions) != 1 {
-		return image{}, fmt.Errorf("kernels of the board: %v %w", versions, err)
+	if err != nil {
+		return image{}, err
+	}
+	if len(versions) != 1 {
+		return image{}, fmt.Errorf("the board's packages have modules of %d kernels, and not of one", len(versions))
 	}
 	depmod, err := command.Look("depmod")
 	if err != nil {
