@@ -7,9 +7,12 @@ package dataset
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/tree"
+	"whichfs/internal/plan/tree/generated"
 	"whichfs/internal/sys/cache"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/steps"
@@ -49,11 +54,11 @@ func List() []Set {
 	for _, d := range debianSets {
 		list(d.name, d.about, d.file())
 	}
-	profiles, _ := Profiles() // a test ensures that they are readable
+	profiles, _ := generated.Profiles() // a test ensures that they are readable
 	for _, p := range profiles {
-		r := request{p, p.Bytes, 1}
-		if file, err := r.file(); err == nil {
-			list(generatedPrefix+p.Name, p.about(), file)
+		t := generated.Tree{Profile: p, Size: p.Bytes, Seed: 1}
+		if file, err := t.File(); err == nil {
+			list(generated.Prefix+p.Name, p.About(), file)
 		}
 	}
 	return out
@@ -120,12 +125,12 @@ type recipe struct {
 }
 
 func recipeOf(name string) (recipe, error) {
-	if strings.HasPrefix(name, generatedPrefix) {
-		r, err := parseGenerated(name)
+	if strings.HasPrefix(name, generated.Prefix) {
+		t, err := generated.Parse(name)
 		if err != nil {
 			return recipe{}, fmt.Errorf("data set %q: %w", name, err)
 		}
-		return r.recipe(name)
+		return generating(name, t)
 	}
 	d, ok := byName(name)
 	if !ok {
@@ -207,7 +212,7 @@ func fromDirectory(ctx context.Context, dir string, free func(string) (int64, er
 	if err != nil {
 		return scenario.Data{}, err
 	}
-	var info Info
+	var info tree.Info
 	packed := filepath.Join(home, "directory.tar")
 	err = whole.Write(packed, func(f *os.File) error {
 		info, err = Pack(ctx, dir, f, Limits{Archive: room})
@@ -230,7 +235,7 @@ func fromDirectory(ctx context.Context, dir string, free func(string) (int64, er
 	if err := os.Rename(packed, path); err != nil {
 		return scenario.Data{}, err
 	}
-	return info.data("tree", path), nil
+	return info.Data("tree", path), nil
 }
 
 // Stream describes a file of incompressible bytes, which the agent generates.
@@ -320,4 +325,13 @@ func (d debianSet) installed() error {
 		}
 	}
 	return nil
+}
+
+// digestOf reads r to its end.
+func digestOf(ctx context.Context, r io.Reader) (digest string, size int64, err error) {
+	hash := sha256.New()
+	if size, err = io.Copy(hash, tree.Until(ctx, r)); err != nil {
+		return "", 0, err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), size, nil
 }

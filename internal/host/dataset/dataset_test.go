@@ -21,7 +21,7 @@ func cached(t *testing.T, set debianSet) scenario.Data {
 	t.Setenv("WHICHFS_CACHE", home)
 	must.Do(t, os.MkdirAll(filepath.Join(home, folder), 0o755))
 	info, archive := pack(t, weird(t))
-	d := info.data(set.name, filepath.Join(home, folder, set.file()))
+	d := info.Data(set.name, filepath.Join(home, folder, set.file()))
 	must.Do(t, os.WriteFile(d.Path, archive, 0o644))
 	must.Do(t, keep(d))
 	return d

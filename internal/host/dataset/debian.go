@@ -16,6 +16,7 @@ import (
 
 	"whichfs/internal/host/debian"
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/tree"
 	"whichfs/internal/sys/whole"
 )
 
@@ -102,7 +103,7 @@ func (d debianSet) build(ctx context.Context, path string, from []string, progre
 	defer os.RemoveAll(scratch) //nolint:errcheck // the next build tries again
 	progress(fmt.Sprintf("making data set %s: %s", d.name, d.about))
 	options := debian.HostOptions(ctx)
-	var info Info
+	var info tree.Info
 	err := whole.Write(path, func(f *os.File) error {
 		for n := 1; ; n++ {
 			var err error
@@ -132,7 +133,7 @@ func (d debianSet) build(ctx context.Context, path string, from []string, progre
 	if err != nil {
 		return scenario.Data{}, err
 	}
-	data := info.data(d.name, path)
+	data := info.Data(d.name, path)
 	return data, keep(data)
 }
 
@@ -145,7 +146,7 @@ func rewind(f *os.File) error {
 
 // fetch fetches the packages from a mirror and writes their canonical archive
 // to f.
-func (d debianSet) fetch(ctx context.Context, f *os.File, scratch, mirror string, options []string, progress func(string)) (Info, error) {
+func (d debianSet) fetch(ctx context.Context, f *os.File, scratch, mirror string, options []string, progress func(string)) (tree.Info, error) {
 	if d.alone {
 		return d.download(ctx, f, scratch, mirror, options, progress)
 	}
@@ -154,7 +155,7 @@ func (d debianSet) fetch(ctx context.Context, f *os.File, scratch, mirror string
 		Sources: []string{debian.Source(mirror, suite)}, Options: options,
 		Scratch: scratch, Env: []string{"SOURCE_DATE_EPOCH=" + epoch},
 	}
-	var info Info
+	var info tree.Info
 	_, err := b.Fetch(ctx, progress, func(archive io.Reader) (err error) {
 		info, err = Repack(ctx, archive, f, RepackOptions{Keep: d.keep, Plain: true, Spool: scratch})
 		return err
@@ -163,7 +164,7 @@ func (d debianSet) fetch(ctx context.Context, f *os.File, scratch, mirror string
 }
 
 // empty returns an error if the packages contain nothing that is wanted.
-func (d debianSet) empty(info Info, err error) error {
+func (d debianSet) empty(info tree.Info, err error) error {
 	if err == nil && info.Files == 0 {
 		return fmt.Errorf("the packages contain none of %s", strings.Join(d.only, ", "))
 	}

@@ -10,9 +10,12 @@ import (
 	"syscall"
 	"testing"
 
-	"whichfs/internal/host/dataset/squeeze"
 	"whichfs/internal/host/debian"
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/tree"
+	"whichfs/internal/plan/tree/generated"
+	"whichfs/internal/plan/tree/squeeze"
+	"whichfs/internal/plan/tree/treetest"
 	"whichfs/internal/sys/cache"
 	"whichfs/internal/testing/must"
 )
@@ -34,7 +37,7 @@ func TestBuildPart(t *testing.T) {
 	estimated(t, d, [3]int{749, 668, 677}, 400)
 	archive, err := os.ReadFile(d.Path)
 	must.Do(t, err)
-	loadable(t, Info{Size: d.Size, Files: d.Files, Digest: d.Digest}, archive)
+	treetest.Loadable(t, tree.Info{Size: d.Size, Files: d.Files, Digest: d.Digest}, archive)
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Path), ".scratch")); len(left) != 0 {
 		t.Errorf("left over: %v", left)
 	}
@@ -48,12 +51,16 @@ func estimated(t *testing.T, d scenario.Data, ratios [3]int, plain int) {
 	f, err := os.Open(d.Path)
 	must.Do(t, err)
 	defer f.Close()
-	p, err := measure(ctx, d.Name, f)
+	p, err := generated.Measure(ctx, d.Name, f)
 	must.Do(t, err)
 	for a := range squeeze.Algorithms {
-		near(t, d.Name+" with "+a.String(), p.Ratios[a], ratios[a], 12)
+		if got := p.Ratios[a]; got < ratios[a]-12 || got > ratios[a]+12 {
+			t.Errorf("%s with %s: %d, want %d within 12", d.Name, a, got, ratios[a])
+		}
 	}
-	near(t, d.Name+" plain", p.Plain[squeeze.LZO], plain, 15)
+	if got := p.Plain[squeeze.LZO]; got < plain-15 || got > plain+15 {
+		t.Errorf("%s plain: %d, want %d within 15", d.Name, got, plain)
+	}
 }
 
 // Packages without dependencies: each set is the same wherever it is made.

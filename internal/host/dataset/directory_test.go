@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/plan/tree"
 	"whichfs/internal/testing/must"
 )
 
@@ -128,24 +130,10 @@ func TestChangesWhilePacked(t *testing.T) {
 		p, err := survey(ctx, dir, Limits{})
 		must.Do(t, err)
 		must.Do(t, c.change(file))
-		_, err = writeArchive(ctx, io.Discard, p.entries, nil)
+		_, err = tree.Write(ctx, io.Discard, p.entries, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"file"`) || c.kind != nil && !errors.Is(err, c.kind) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// broken fails while it is read, like a bad disk.
-type broken struct{}
-
-func (broken) Read([]byte) (int, error) { return 0, unix.EIO }
-func (broken) Close() error             { return nil }
-
-func TestStorageFailsWhilePacked(t *testing.T) {
-	bad := entry{path: "photo", kind: '0', size: 10, open: func() (io.ReadCloser, error) { return broken{}, nil }}
-	_, err := writeArchive(ctx, io.Discard, []entry{bad}, nil)
-	if !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), `cannot read "photo": input/output error; its storage fails`) {
-		t.Errorf("error %v", err)
 	}
 }
 
@@ -155,13 +143,13 @@ func TestArchiveSizeIsPredicted(t *testing.T) {
 	info, _ := pack(t, dir)
 	p, err := survey(ctx, dir, Limits{})
 	must.Do(t, err)
-	if need := p.archive + 2*block; need < info.Archive || need > info.Archive+info.Archive/2 {
+	if need := p.archive + 2*tree.Block; need < info.Archive || need > info.Archive+info.Archive/2 {
 		t.Errorf("computed %d bytes, it has %d", need, info.Archive)
 	}
-	written := &counter{}
+	var written bytes.Buffer
 	var large *ErrTooLarge
-	if _, err := Pack(ctx, dir, written, Limits{Archive: info.Archive / 2}); !errors.As(err, &large) || written.n != 0 {
-		t.Errorf("in half the room: %v, %d bytes written", err, written.n)
+	if _, err := Pack(ctx, dir, &written, Limits{Archive: info.Archive / 2}); !errors.As(err, &large) || written.Len() != 0 {
+		t.Errorf("in half the room: %v, %d bytes written", err, written.Len())
 	}
 }
 

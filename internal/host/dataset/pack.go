@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/plan/tree"
 	"whichfs/internal/sys/units"
 )
 
@@ -44,12 +45,12 @@ func (e *ErrTooLarge) Error() string {
 // sparse files, and counts them in Info.Skipped. An unreadable file is an
 // error. It writes nothing before it has read all names and checked the
 // limits.
-func Pack(ctx context.Context, dir string, w io.Writer, l Limits) (Info, error) {
+func Pack(ctx context.Context, dir string, w io.Writer, l Limits) (tree.Info, error) {
 	p, err := survey(ctx, dir, l)
 	if err != nil {
-		return Info{}, err
+		return tree.Info{}, err
 	}
-	return writeArchive(ctx, w, p.entries, p.skipped)
+	return tree.Write(ctx, w, p.entries, p.skipped)
 }
 
 // survey reads the names and metadata of a tree, but no contents.
@@ -67,7 +68,7 @@ func survey(ctx context.Context, dir string, l Limits) (*packer, error) {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			return unreadable(path, err)
+			return tree.Unreadable(path, err)
 		}
 		return p.add(path, d)
 	})
@@ -85,7 +86,7 @@ func notThere(dir string, err error) error {
 type packer struct {
 	top     string
 	limits  Limits
-	entries []entry
+	entries []tree.Entry
 	skipped map[string]int
 	size    int64  // of contents
 	archive int64  // of their archive form
@@ -99,7 +100,7 @@ type inode struct{ device, number uint64 }
 func (p *packer) add(path string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
-		return unreadable(path, err)
+		return tree.Unreadable(path, err)
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -117,9 +118,9 @@ func (p *packer) add(path string, d fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	e := entry{path: rel, mode: int64(st.Mode) & 0o7777, uid: int(st.Uid), gid: int(st.Gid)}
-	if len(rel) > maxPath {
-		return fmt.Errorf("%q: its path is longer than %d bytes", path, maxPath)
+	e := tree.Entry{Path: rel, Mode: int64(st.Mode) & 0o7777, UID: int(st.Uid), GID: int(st.Gid)}
+	if len(rel) > tree.MaxPath {
+		return fmt.Errorf("%q: its path is longer than %d bytes", path, tree.MaxPath)
 	}
 	if id.device != p.device {
 		p.skipped["other filesystems mounted in it"]++
@@ -133,23 +134,23 @@ func (p *packer) add(path string, d fs.DirEntry) error {
 		return nil
 	}
 	if st.Nlink > 1 && !info.IsDir() {
-		e.inode = id
+		e.Inode = id
 	}
 	switch {
 	case info.IsDir():
-		e.kind = tar.TypeDir
+		e.Kind = tar.TypeDir
 	case info.Mode()&fs.ModeSymlink != 0:
-		e.kind = tar.TypeSymlink
-		e.mode = 0o777 // filesystems differ here, and nothing depends on it
-		if e.target, err = os.Readlink(path); err != nil {
-			return unreadable(path, err)
+		e.Kind = tar.TypeSymlink
+		e.Mode = 0o777 // filesystems differ here, and nothing depends on it
+		if e.Target, err = os.Readlink(path); err != nil {
+			return tree.Unreadable(path, err)
 		}
 	default:
-		e.kind, e.size = tar.TypeReg, info.Size()
-		e.open = func() (io.ReadCloser, error) {
+		e.Kind, e.Size = tar.TypeReg, info.Size()
+		e.Open = func() (io.ReadCloser, error) {
 			return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		}
-		if st.Blocks*512 < e.size && e.size > p.limits.Sparse {
+		if st.Blocks*512 < e.Size && e.Size > p.limits.Sparse {
 			p.skipped["sparse files longer than "+units.Value(float64(p.limits.Sparse), "B")]++
 			return nil
 		}
@@ -159,35 +160,32 @@ func (p *packer) add(path string, d fs.DirEntry) error {
 	}
 	p.entries = append(p.entries, e)
 	p.archive += headerRoom(e)
-	if p.limits.Archive > 0 && p.archive+2*block > p.limits.Archive {
-		return &ErrTooLarge{Path: e.path, Limit: p.limits.Archive}
+	if p.limits.Archive > 0 && p.archive+2*tree.Block > p.limits.Archive {
+		return &ErrTooLarge{Path: e.Path, Limit: p.limits.Archive}
 	}
 	return nil
 }
 
-// block is the unit of archives, in bytes.
-const block = 512
-
 // headerRoom is the maximum size of an entry's headers in an archive, in
 // bytes. Names that are long or not plain text need a second one, and so do
 // large numbers; the target of a hard link is assumed to be as long.
-func headerRoom(e entry) int64 {
-	plain := len(e.path) <= 100 && len(e.target) <= 100 && e.inode == nil && e.size < 1<<33 && max(e.uid, e.gid) < 1<<21
-	for _, c := range []byte(e.path + e.target) {
+func headerRoom(e tree.Entry) int64 {
+	plain := len(e.Path) <= 100 && len(e.Target) <= 100 && e.Inode == nil && e.Size < 1<<33 && max(e.UID, e.GID) < 1<<21
+	for _, c := range []byte(e.Path + e.Target) {
 		plain = plain && c >= ' ' && c < 0x7f
 	}
 	if plain {
-		return block
+		return tree.Block
 	}
-	return 3*block + rounded(int64(2*len(e.path)+len(e.target)))
+	return 3*tree.Block + rounded(int64(2*len(e.Path)+len(e.Target)))
 }
 
 // rounded rounds n up to whole blocks.
-func rounded(n int64) int64 { return (n + block - 1) / block * block }
+func rounded(n int64) int64 { return (n + tree.Block - 1) / tree.Block * tree.Block }
 
 // count adds a file to the sum, only once if it has several names.
-func (p *packer) count(e entry) error {
-	if id, ok := e.inode.(inode); ok {
+func (p *packer) count(e tree.Entry) error {
+	if id, ok := e.Inode.(inode); ok {
 		if p.counted[id] {
 			return nil
 		}
@@ -196,10 +194,10 @@ func (p *packer) count(e entry) error {
 		}
 		p.counted[id] = true
 	}
-	p.size += e.size
-	p.archive += rounded(e.size)
+	p.size += e.Size
+	p.archive += rounded(e.Size)
 	if p.limits.Contents > 0 && p.size > p.limits.Contents {
-		return &ErrTooLarge{Path: e.path, Limit: p.limits.Contents}
+		return &ErrTooLarge{Path: e.Path, Limit: p.limits.Contents}
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/target/memory"
+	"whichfs/internal/plan/tree"
+	"whichfs/internal/plan/tree/treetest"
 	"whichfs/internal/testing/must"
 )
 
@@ -71,7 +72,7 @@ func socket(t testing.TB, path string) {
 	must.Do(t, os.Rename(short, path))
 }
 
-func pack(t testing.TB, dir string) (Info, []byte) {
+func pack(t testing.TB, dir string) (tree.Info, []byte) {
 	t.Helper()
 	var b bytes.Buffer
 	info, err := Pack(ctx, dir, &b, Limits{})
@@ -143,21 +144,7 @@ func TestPackWeirdTree(t *testing.T) {
 	if !bytes.Equal(tail, make([]byte, 1024)) {
 		t.Error("it does not end with two empty blocks")
 	}
-	loadable(t, info, archive)
-}
-
-// loadable compares Info with the agent's view of the archive.
-func loadable(t testing.TB, info Info, archive []byte) {
-	t.Helper()
-	tree, err := memory.LoadTree("tree", bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		t.Fatalf("the agent rejects it: %v", err)
-	}
-	defer tree.Close()
-	if tree.Digest != info.Digest || tree.Files != info.Files || tree.Bytes != info.Size {
-		t.Errorf("the agent sees %d files, %d B, %s; the host %d, %d B, %s",
-			tree.Files, tree.Bytes, tree.Digest, info.Files, info.Size, info.Digest)
-	}
+	treetest.Loadable(t, info, archive)
 }
 
 // The same tree yields the same archive, whatever its times, its location and
@@ -209,20 +196,5 @@ func TestPackErrors(t *testing.T) {
 	cancel()
 	if _, err := Pack(gone, weird(t), io.Discard, Limits{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
-	}
-}
-
-// A file that shrinks between listing and reading must not become an archive
-// with invented bytes, and one that vanishes must be named.
-func TestFileChangesWhilePacked(t *testing.T) {
-	shorter := entry{path: "log", kind: tar.TypeReg, size: 10, open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader("short")), nil
-	}}
-	if _, err := writeArchive(ctx, io.Discard, []entry{shorter}, nil); err == nil || !strings.Contains(err.Error(), `"log" became shorter`) {
-		t.Errorf("shorter: %v", err)
-	}
-	gone := entry{path: "secret", kind: tar.TypeReg, size: 1, open: func() (io.ReadCloser, error) { return nil, os.ErrPermission }}
-	if _, err := writeArchive(ctx, io.Discard, []entry{gone}, nil); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), `"secret"`) {
-		t.Errorf("unreadable: %v", err)
 	}
 }

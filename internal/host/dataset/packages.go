@@ -8,19 +8,20 @@ import (
 	"path/filepath"
 
 	"whichfs/internal/host/debian"
+	"whichfs/internal/plan/tree"
 	"whichfs/internal/sys/bounded"
 	"whichfs/internal/sys/command"
 )
 
 // download fetches only the packages of a set and writes the canonical archive
 // of the files to keep to f.
-func (d debianSet) download(ctx context.Context, f *os.File, scratch, mirror string, options []string, progress func(string)) (Info, error) {
+func (d debianSet) download(ctx context.Context, f *os.File, scratch, mirror string, options []string, progress func(string)) (tree.Info, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
-		return Info{}, err
+		return tree.Info{}, err
 	}
 	p, err := newRepacker(RepackOptions{Keep: d.keep, Plain: true, Spool: scratch})
 	if err != nil {
-		return Info{}, err
+		return tree.Info{}, err
 	}
 	defer p.spool.Close()
 	p.merge = true
@@ -39,7 +40,7 @@ func (d debianSet) download(ctx context.Context, f *os.File, scratch, mirror str
 		return p.read(ctx, archive)
 	})
 	if err != nil {
-		return Info{}, err
+		return tree.Info{}, err
 	}
 	info, err := p.write(ctx, f)
 	return info, d.empty(info, err)
@@ -56,7 +57,7 @@ func (p *repacker) unpack(ctx context.Context, r io.Reader, name, scratch string
 	if err := os.Remove(inner.Name()); err != nil {
 		return err
 	}
-	r = bounded.Reader(&cancelled{ctx: ctx, r: r}, p.o.MaxContents, "the package")
+	r = bounded.Reader(tree.Until(ctx, r), p.o.MaxContents, "the package")
 	if err := debian.CopyFile(r, name, inner); err != nil {
 		return why(ctx, err)
 	}

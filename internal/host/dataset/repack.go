@@ -9,6 +9,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"whichfs/internal/plan/tree"
 )
 
 // RepackOptions say how to change another program's archive.
@@ -30,14 +32,14 @@ type RepackOptions struct {
 
 // Repack reads a tar archive to the end of r and writes its canonical form to
 // w. It skips and counts sockets, fifos and device nodes among what is kept.
-func Repack(ctx context.Context, r io.Reader, w io.Writer, o RepackOptions) (Info, error) {
+func Repack(ctx context.Context, r io.Reader, w io.Writer, o RepackOptions) (tree.Info, error) {
 	p, err := newRepacker(o)
 	if err != nil {
-		return Info{}, err
+		return tree.Info{}, err
 	}
 	defer p.spool.Close()
 	if err := p.read(ctx, r); err != nil {
-		return Info{}, fmt.Errorf("archive: %w", err)
+		return tree.Info{}, fmt.Errorf("archive: %w", err)
 	}
 	return p.write(ctx, w)
 }
@@ -60,19 +62,19 @@ func newRepacker(o RepackOptions) (*repacker, error) {
 }
 
 // write writes the canonical archive of everything that was read.
-func (p *repacker) write(ctx context.Context, w io.Writer) (Info, error) {
+func (p *repacker) write(ctx context.Context, w io.Writer) (tree.Info, error) {
 	entries, err := p.chosen()
 	if err != nil {
-		return Info{}, fmt.Errorf("archive: %w", err)
+		return tree.Info{}, fmt.Errorf("archive: %w", err)
 	}
-	return writeArchive(ctx, w, entries, p.skipped)
+	return tree.Write(ctx, w, entries, p.skipped)
 }
 
 type repacker struct {
 	o       RepackOptions
 	spool   *os.File
 	spooled int64
-	entries []entry
+	entries []tree.Entry
 	at      map[string]int // path → index
 	skipped map[string]int
 	// merge allows several archives to contain the same directory.
@@ -83,7 +85,7 @@ type repacker struct {
 
 // read may be called for several archives.
 func (p *repacker) read(ctx context.Context, r io.Reader) error {
-	r = &cancelled{ctx: ctx, r: r}
+	r = tree.Until(ctx, r)
 	in := tar.NewReader(r)
 	for {
 		h, err := in.Next()
@@ -110,7 +112,7 @@ func why(ctx context.Context, err error) error {
 }
 
 func (p *repacker) entry(h *tar.Header, body io.Reader) error {
-	name, err := relative(h.Name)
+	name, err := tree.Relative(h.Name)
 	if err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func (p *repacker) entry(h *tar.Header, body io.Reader) error {
 	}
 	name = path.Join(p.below, name)
 	if i, ok := p.at[name]; ok {
-		if p.merge && h.Typeflag == tar.TypeDir && p.entries[i].kind == tar.TypeDir {
+		if p.merge && h.Typeflag == tar.TypeDir && p.entries[i].Kind == tar.TypeDir {
 			return nil
 		}
 		return errors.New("it occurs twice")
@@ -127,9 +129,9 @@ func (p *repacker) entry(h *tar.Header, body io.Reader) error {
 	if p.skip(name, h.Typeflag) {
 		return nil
 	}
-	e := entry{path: name, kind: h.Typeflag, mode: h.Mode & 0o7777, uid: h.Uid, gid: h.Gid}
-	if e.uid < 0 || e.gid < 0 || int64(e.uid) > 1<<32-1 || int64(e.gid) > 1<<32-1 {
-		return fmt.Errorf("owner %d:%d", e.uid, e.gid)
+	e := tree.Entry{Path: name, Kind: h.Typeflag, Mode: h.Mode & 0o7777, UID: h.Uid, GID: h.Gid}
+	if e.UID < 0 || e.GID < 0 || int64(e.UID) > 1<<32-1 || int64(e.GID) > 1<<32-1 {
+		return fmt.Errorf("owner %d:%d", e.UID, e.GID)
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -138,10 +140,10 @@ func (p *repacker) entry(h *tar.Header, body io.Reader) error {
 			return err
 		}
 	case tar.TypeSymlink:
-		if h.Linkname == "" || len(h.Linkname) > maxPath || strings.IndexByte(h.Linkname, 0) >= 0 {
+		if h.Linkname == "" || len(h.Linkname) > tree.MaxPath || strings.IndexByte(h.Linkname, 0) >= 0 {
 			return fmt.Errorf("a symbolic link to %q", h.Linkname)
 		}
-		e.target, e.mode = h.Linkname, 0o777
+		e.Target, e.Mode = h.Linkname, 0o777
 	case tar.TypeLink:
 		if e, err = p.link(name, h.Linkname); err != nil {
 			return err
@@ -166,9 +168,9 @@ func (p *repacker) skip(name string, kind byte) bool {
 }
 
 // store moves a file's contents to the spool.
-func (p *repacker) store(e *entry, size int64, body io.Reader) error {
+func (p *repacker) store(e *tree.Entry, size int64, body io.Reader) error {
 	if size < 0 || size > p.o.MaxContents-p.spooled {
-		return &ErrTooLarge{Path: e.path, Limit: p.o.MaxContents}
+		return &ErrTooLarge{Path: e.Path, Limit: p.o.MaxContents}
 	}
 	offset := p.spooled
 	n, err := io.Copy(p.spool, body)
@@ -179,44 +181,44 @@ func (p *repacker) store(e *entry, size int64, body io.Reader) error {
 		return err
 	}
 	p.spooled += n
-	e.size = n
-	e.open = func() (io.ReadCloser, error) {
+	e.Size = n
+	e.Open = func() (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(p.spool, offset, n)), nil
 	}
 	return nil
 }
 
 // link makes another name of an earlier file.
-func (p *repacker) link(name, target string) (entry, error) {
-	to, err := relative(target)
+func (p *repacker) link(name, target string) (tree.Entry, error) {
+	to, err := tree.Relative(target)
 	if err != nil {
-		return entry{}, fmt.Errorf("hard link to %q: %w", target, err)
+		return tree.Entry{}, fmt.Errorf("hard link to %q: %w", target, err)
 	}
 	to = path.Join(p.below, to)
 	i, ok := p.at[to]
 	if !ok {
-		return entry{}, fmt.Errorf("hard link to %q, which does not precede it", target)
+		return tree.Entry{}, fmt.Errorf("hard link to %q, which does not precede it", target)
 	}
-	if p.entries[i].kind == tar.TypeDir {
-		return entry{}, fmt.Errorf("hard link to %q, a directory", target)
+	if p.entries[i].Kind == tar.TypeDir {
+		return tree.Entry{}, fmt.Errorf("hard link to %q, a directory", target)
 	}
-	if p.entries[i].inode == nil {
-		p.entries[i].inode = i
+	if p.entries[i].Inode == nil {
+		p.entries[i].Inode = i
 	}
 	e := p.entries[i]
-	e.path = name
+	e.Path = name
 	return e, nil
 }
 
 // chosen returns the entries to keep, with all directories above them.
-func (p *repacker) chosen() ([]entry, error) {
-	var out []entry
+func (p *repacker) chosen() ([]tree.Entry, error) {
+	var out []tree.Entry
 	taken := map[string]bool{}
 	for _, e := range p.entries {
-		if p.o.Keep != nil && !p.o.Keep(e.path) {
+		if p.o.Keep != nil && !p.o.Keep(e.Path) {
 			continue
 		}
-		switch e.kind {
+		switch e.Kind {
 		case tar.TypeChar:
 			p.skipped["character devices"]++
 			continue
@@ -227,17 +229,17 @@ func (p *repacker) chosen() ([]entry, error) {
 			p.skipped["fifos"]++
 			continue
 		}
-		if !taken[e.path] {
-			taken[e.path] = true
+		if !taken[e.Path] {
+			taken[e.Path] = true
 			out = append(out, e)
 		}
-		for dir := path.Dir(e.path); dir != "."; dir = path.Dir(dir) {
-			above := entry{path: dir, kind: tar.TypeDir, mode: 0o755}
+		for dir := path.Dir(e.Path); dir != "."; dir = path.Dir(dir) {
+			above := tree.Entry{Path: dir, Kind: tar.TypeDir, Mode: 0o755}
 			if i, ok := p.at[dir]; ok {
 				above = p.entries[i]
 			}
-			if above.kind != tar.TypeDir {
-				return nil, fmt.Errorf("%q is below %q, which is not a directory", e.path, dir)
+			if above.Kind != tar.TypeDir {
+				return nil, fmt.Errorf("%q is below %q, which is not a directory", e.Path, dir)
 			}
 			if !taken[dir] {
 				taken[dir] = true
@@ -248,36 +250,13 @@ func (p *repacker) chosen() ([]entry, error) {
 	return out, nil
 }
 
-func plain(e *entry) {
-	e.uid, e.gid = 0, 0
+func plain(e *tree.Entry) {
+	e.UID, e.GID = 0, 0
 	switch {
-	case e.kind == tar.TypeSymlink:
-	case e.kind == tar.TypeDir || e.mode&0o100 != 0:
-		e.mode = 0o755
+	case e.Kind == tar.TypeSymlink:
+	case e.Kind == tar.TypeDir || e.Mode&0o100 != 0:
+		e.Mode = 0o755
 	default:
-		e.mode = 0o644
+		e.Mode = 0o644
 	}
-}
-
-// relative checks a name of an archive and returns it without a leading "./"
-// and a trailing slash; "" is the top of the tree.
-func relative(name string) (string, error) {
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
-	switch {
-	case name == "" || name == ".":
-		return "", nil
-	case strings.IndexByte(name, 0) >= 0:
-		return "", errors.New("a NUL byte in the name")
-	case len(name) > maxPath:
-		return "", fmt.Errorf("a path of %d bytes, %d are allowed", len(name), maxPath)
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		switch {
-		case part == "" || part == "." || part == "..":
-			return "", errors.New("a path that leaves the tree or is not in its shortest form")
-		case len(part) > maxName:
-			return "", fmt.Errorf("a name of %d bytes, %d are allowed", len(part), maxName)
-		}
-	}
-	return name, nil
 }

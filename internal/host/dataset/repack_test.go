@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"whichfs/internal/plan/tree/treetest"
 	"whichfs/internal/testing/must"
 )
 
@@ -73,7 +74,7 @@ func TestRepack(t *testing.T) {
 	if info.Files != 2 || info.Size != 4 {
 		t.Errorf("%d files of %d B, want 2 of 4", info.Files, info.Size)
 	}
-	loadable(t, info, out.Bytes())
+	treetest.Loadable(t, info, out.Bytes())
 }
 
 // A link whose target is skipped keeps the contents.
@@ -89,7 +90,7 @@ func TestRepackLinkToSkippedFile(t *testing.T) {
 	if h := found["b/"]; h == nil || h.Mode != 0o755 {
 		t.Errorf("the directory above it: %+v", h)
 	}
-	loadable(t, info, out.Bytes())
+	treetest.Loadable(t, info, out.Bytes())
 }
 
 func TestRepackRefuses(t *testing.T) {
@@ -132,7 +133,7 @@ func FuzzRepack(f *testing.F) {
 		if err != nil {
 			return
 		}
-		loadable(t, info, once.Bytes())
+		treetest.Loadable(t, info, once.Bytes())
 		if _, err := Repack(ctx, bytes.NewReader(once.Bytes()), &twice, o); err != nil {
 			t.Fatalf("its own archive is rejected: %v", err)
 		}

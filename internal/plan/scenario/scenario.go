@@ -83,6 +83,9 @@ type Data struct {
 	// Path is where the agent finds the archive: a file, or "serial:NAME" for
 	// the block device with that serial number.
 	Path string `json:"path,omitempty"`
+	// Generated is the name of a tree that the agent can make itself (package
+	// generated); without a Path it does.
+	Generated string `json:"generated,omitempty"`
 	// Skipped counts what the archive left out when it was made (sockets,
 	// device nodes, ...), by kind.
 	Skipped map[string]int `json:"skipped,omitempty"`

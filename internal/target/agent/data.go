@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/tree/generated"
 	"whichfs/internal/result"
 	"whichfs/internal/target/memory"
 	"whichfs/internal/target/storage"
@@ -25,6 +27,9 @@ func (a *Agent) loadData(ctx context.Context, d scenario.Data) error {
 		a.streams[d.Name] = s
 		return nil
 	case "tree":
+		if d.Path == "" {
+			return a.generate(ctx, d)
+		}
 		path := d.Path
 		if serial, ok := strings.CutPrefix(path, "serial:"); ok {
 			var err error
@@ -37,17 +42,22 @@ func (a *Agent) loadData(ctx context.Context, d scenario.Data) error {
 			return err
 		}
 		defer f.Close() //nolint:errcheck // read only
-		tree, err := memory.LoadTree(d.Name, f, d.Archive)
-		if err != nil {
-			return err
-		}
-		a.trees[d.Name] = tree
-		if tree.Digest != d.Digest {
-			return fmt.Errorf("its digest is %s and should be %s: the archive was damaged in transit", tree.Digest, d.Digest)
-		}
-		return nil
+		return a.keep(d, f, "the archive was damaged in transit")
 	}
 	return result.Refuse("", "unknown kind of data set %q", d.Kind)
+}
+
+// keep reads a tree's archive; otherwise is why its digest may be another one.
+func (a *Agent) keep(d scenario.Data, archive io.Reader, otherwise string) error {
+	tree, err := memory.LoadTree(d.Name, archive, d.Archive)
+	if err != nil {
+		return err
+	}
+	a.trees[d.Name] = tree
+	if tree.Digest != d.Digest {
+		return fmt.Errorf("its digest is %s and should be %s: %s", tree.Digest, d.Digest, otherwise)
+	}
+	return nil
 }
 
 // treeDir writes a tree into a directory in memory, once.
@@ -71,4 +81,23 @@ func (a *Agent) treeDir(name string) (string, error) {
 	}
 	a.dirs[name] = dir
 	return dir, nil
+}
+
+// generate makes a tree from its name, in place of an archive that is brought here.
+func (a *Agent) generate(ctx context.Context, d scenario.Data) error {
+	g, err := generated.Parse(d.Generated)
+	if err != nil {
+		return err
+	}
+	archive, to := io.Pipe()
+	over := make(chan error, 1)
+	go func() {
+		_, err := g.Write(ctx, to)
+		_ = to.CloseWithError(err)
+		over <- err
+	}()
+	err = a.keep(d, archive, "this processor generates another tree than the host")
+	_ = archive.Close() // a generator that makes more than that is not waited for
+	<-over
+	return err
 }

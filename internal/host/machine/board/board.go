@@ -356,7 +356,7 @@ func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 	if err := l.make(ctx, parent); err != nil {
 		return err
 	}
-	if s.agent, err = l.giveAgent(ctx, arch, path, info.Size()); err != nil {
+	if s.agent, err = s.bringAgent(ctx, arch, path, info.Size()); err != nil {
 		return err
 	}
 	if err := s.equip(ctx, tools); err != nil {
@@ -365,31 +365,34 @@ func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 	return s.start()
 }
 
-// giveAgent puts the agent into the directory, and describes it for the report.
-func (l *line) giveAgent(ctx context.Context, arch, path string, size int64) (string, error) {
-	if at, checked := l.resident(); at != "" {
-		digest, err := digestOf(path)
-		if err != nil {
+// bringAgent puts the agent into the directory, and describes it for the report.
+func (s *session) bringAgent(ctx context.Context, arch, path string, size int64) (string, error) {
+	l, how := s.line, "sent for this run"
+	at, checked := l.resident()
+	if at == "" {
+		digest, had, err := s.bring(ctx, item{path, size, agentName, "", fmt.Sprintf("sending the agent for %s (%.1f MB) to %s", arch, float64(size)/1e6, l.place.Name)})
+		if had {
+			how = "kept as " + s.machine.file.Agent
+		}
+		return fmt.Sprintf("%s, %d bytes, %s", digest, size, how), err
+	}
+	digest, err := digestOf(path)
+	if err != nil {
+		return "", err
+	}
+	said, err := l.carry(ctx, nil, adopt, at, in(l.dir, agentName), strconv.FormatBool(checked))
+	if err != nil {
+		return "", l.failed("taking the agent from "+at, err)
+	}
+	if !checked {
+		if err := l.sameAgent(at, said, path, digest); err != nil {
 			return "", err
 		}
-		said, err := l.carry(ctx, nil, adopt, at, in(l.dir, agentName), strconv.FormatBool(checked))
-		if err != nil {
-			return "", l.failed("taking the agent from "+at, err)
-		}
-		if !checked {
-			if err := l.sameAgent(at, said, path, digest); err != nil {
-				return "", err
-			}
-		}
-		how := "sent for this run"
-		if l.o.Installed != "" {
-			how = "installed as " + at
-		}
-		return fmt.Sprintf("%s, %d bytes, %s", digest, size, how), nil
 	}
-	l.o.Progress(fmt.Sprintf("sending the agent for %s (%.1f MB) to %s", arch, float64(size)/1e6, l.place.Name))
-	digest, err := l.send(ctx, path, size, agentName)
-	return fmt.Sprintf("%s, %d bytes, sent for this run", digest, size), err
+	if l.o.Installed != "" {
+		how = "installed as " + at
+	}
+	return fmt.Sprintf("%s, %d bytes, %s", digest, size, how), nil
 }
 
 // sameAgent refuses an agent that is not this whichfs's own. said is the line of its digest.
@@ -421,7 +424,7 @@ type amounts struct{ archives, own int64 }
 
 func toSend(spec machine.Spec, programs []string) (a amounts, err error) {
 	for _, d := range spec.Data {
-		if d.Kind == "tree" {
+		if d.Kind == "tree" && d.Generated == "" {
 			a.archives += d.Archive
 		}
 	}
@@ -497,13 +500,18 @@ func (s *session) prepare(ctx context.Context, spec machine.Spec) (wire.Prepare,
 		if d.Kind != "tree" {
 			continue
 		}
-		text := fmt.Sprintf("sending data set %s (%.1f MB) to %s", d.Name, float64(d.Archive)/1e6, l.place.Name)
+		size := fmt.Sprintf("data set %s (%.1f MB)", d.Name, float64(d.Archive)/1e6)
+		if d.Generated != "" {
+			l.o.Progress(fmt.Sprintf("%s generates %s", l.place.Name, size))
+			p.Data[i].Path = ""
+			continue
+		}
+		text := fmt.Sprintf("sending %s to %s", size, l.place.Name)
 		if l.place.serial() { // it is packed, by how much is not known before
 			text += ": at most about " + lasting(int(d.Archive), l.place.Baud)
 		}
-		l.o.Progress(text)
 		name := fmt.Sprintf("data-%d", i)
-		if _, err := l.send(ctx, d.Path, d.Archive, name); err != nil {
+		if _, _, err := s.bring(ctx, item{d.Path, d.Archive, name, "." + name, text}); err != nil {
 			return p, err
 		}
 		p.Data[i].Path = in(l.dir, name)
@@ -545,7 +553,7 @@ func (l *line) workFor(storage string) string {
 func (s *session) drop(ctx context.Context, p wire.Prepare) error {
 	var paths []string
 	for _, d := range p.Data {
-		if d.Kind == "tree" {
+		if d.Kind == "tree" && d.Path != "" {
 			paths = append(paths, d.Path)
 		}
 	}

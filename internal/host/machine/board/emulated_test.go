@@ -45,10 +45,10 @@ func emulate(t *testing.T, name string) (*emulated.Board, *board.Machine) {
 	return b, m
 }
 
-// onCard is a session on the board's card.
+// onCard is a session on the board's card, with data that the board generates.
 func onCard(t *testing.T, m *board.Machine) machine.Session {
 	t.Helper()
-	s, err := m.Start(t.Context(), machine.Spec{Storage: "/dev/mmcblk0", Destroy: "0xdeadbeef", Data: machinetest.Data(t)})
+	s, err := m.Start(t.Context(), machine.Spec{Storage: "/dev/mmcblk0", Destroy: "0xdeadbeef", Data: generated(t)})
 	if err != nil {
 		t.Fatal(machinetest.Explain(err))
 	}

@@ -176,8 +176,6 @@ func parseFile(path string, content []byte) (File, error) {
 		key, mistake = "identity", "is that of storage, which is missing"
 	case f.Agent != "" && (!plain.MatchString(f.Agent) || strings.HasSuffix(f.Agent, "/")):
 		key, mistake = "agent.path", fmt.Sprintf("must be a file of the board, named from its root by letters, digits and _ . -, like /var/lib/whichfs-agent, not %q", f.Agent)
-	case f.Agent != "" && !place.serial() && place.Lent == "":
-		key, mistake = "agent.path", "is for a serial console; over ssh the agent is sent in seconds"
 	case l.Variable != "" && l.Path != "":
 		key, mistake = "login.password_file", "and password_variable: only one can have the password"
 	case w.Login != written{}.Login && !place.serial() && place.Lent == "":

@@ -51,7 +51,6 @@ func TestFileRefused(t *testing.T) {
 		good + "notes = ":                     "board.toml:2:",
 		good + "[login]\npassword = \"x\"":    "board.toml:3:1: unknown key \"login.password\"",
 		good + "[login]\nuser = \"x\"":        "board.toml:3: login.user is for a serial console",
-		good + "[agent]\npath = \"/x\"":       "board.toml:3: agent.path is for a serial console",
 		console + "[agent]\npath = \"x\"":     "board.toml:3: agent.path must be a file of the board",
 		console + "[agent]\npath = \"/x y\"":  "board.toml:3: agent.path must be a file of the board",
 		console + "[agent]\npath = \"/x/\"":   "board.toml:3: agent.path must be a file of the board",

@@ -13,6 +13,60 @@ import (
 	"whichfs/internal/result"
 )
 
+// item is a file of this host that a session needs in the directory on the board.
+type item struct {
+	path string
+	size int64
+	name string // in the directory
+	// beside is what follows the agent's path in the name of the file in which the board keeps it.
+	beside string
+	// sending is told before it is sent.
+	sending string
+}
+
+// kept copies file $2, if the board has it, to file $3, and prints its digest, which $4 computes.
+var kept = oneLine(paths + `
+	umask 077;
+	mark=$1; from=$2; file=$3;
+	set -- $4;
+	echo; echo "$mark";
+	[ ! -f "$from" ] || { cp "$from" "$file" && chmod 700 "$file" && "$@" "$file"; } || rm -f "$file";`)
+
+// keeping copies file $2 to file $3, which is whole before it has that name.
+var keeping = oneLine(paths + `
+	umask 077;
+	cat "$2" >"$3~" && sync && mv "$3~" "$3" && sync || { rm -f "$3~"; exit 1; };
+	echo; echo "$1";`)
+
+// bring puts an item into the directory: where the board keeps its agent, it keeps the item beside it, and need be sent it
+// only once. Another run's is overwritten. had: the board had it.
+func (s *session) bring(ctx context.Context, i item) (digest string, had bool, err error) {
+	l, to, at := s.line, in(s.line.dir, i.name), ""
+	if keeps := s.machine.file.Agent; keeps != "" {
+		at = keeps + i.beside
+		if digest, err = digestOf(i.path); err != nil {
+			return "", false, err
+		}
+		said, err := l.carry(ctx, nil, kept, at, to, l.digester(in(l.dir, agentName)))
+		if err != nil {
+			return "", false, l.failed("looking for "+at, err)
+		}
+		if got, _, _ := strings.Cut(said, " "); got == digest {
+			return digest, true, nil
+		}
+	}
+	l.o.Progress(i.sending)
+	if digest, err = l.send(ctx, i.path, i.size, i.name); err != nil || at == "" {
+		return digest, false, err
+	}
+	_, err = l.carry(ctx, nil, keeping, to, at)
+	if there, ok := errors.AsType[*remoteError](err); ok { // the next session sends it again
+		l.o.Progress(fmt.Sprintf("%s cannot keep it as %s: %v", l.place.Name, at, there))
+		err = nil
+	}
+	return digest, false, err
+}
+
 // send writes the first size bytes of a file of this host into the directory on the board, and checks
 // what arrived. It returns the digest.
 func (l *line) send(ctx context.Context, path string, size int64, name string) (digest string, err error) {

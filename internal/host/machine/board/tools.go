@@ -45,20 +45,6 @@ var unfold = oneLine(paths + `
 	rm -f "$3";
 	echo; echo "$1";`)
 
-// kept copies archive $2, if the board has it, to file $3, and prints its digest, which $4 computes.
-var kept = oneLine(paths + `
-	umask 077;
-	mark=$1; from=$2; file=$3;
-	set -- $4;
-	echo; echo "$mark";
-	[ ! -f "$from" ] || { cp "$from" "$file" && "$@" "$file"; } || rm -f "$file";`)
-
-// keeping copies archive $2 to file $3, which is whole before it has that name.
-var keeping = oneLine(paths + `
-	umask 077;
-	cat "$2" >"$3~" && sync && mv "$3~" "$3" && sync || { rm -f "$3~"; exit 1; };
-	echo; echo "$1";`)
-
 // kit is the programs that are sent to a board. The zero value has none.
 type kit struct {
 	path     string // of the archive on this host
@@ -216,42 +202,18 @@ func sentOf(tools []filesystem.Tool, sent []string, versions map[string]string) 
 	return out
 }
 
-// equip sends a kit. Where the board keeps its agent, it keeps the last kit beside it.
+// equip sends a kit.
 func (s *session) equip(ctx context.Context, k kit) error {
 	if k.path == "" {
 		return nil
 	}
 	l := s.line
-	agent, archive := in(l.dir, agentName), in(l.dir, archiveName)
-	at, has := "", false
-	if s.machine.file.Agent != "" && l.place.serial() { // other lines are fast
-		at = s.machine.file.Agent + ".tools"
-		digest, err := digestOf(k.path)
-		if err != nil {
-			return err
-		}
-		said, err := l.carry(ctx, nil, kept, at, archive, l.digester(agent))
-		if err != nil {
-			return l.failed("looking for "+at, err)
-		}
-		got, _, _ := strings.Cut(said, " ")
-		has = got == digest
+	_, _, err := s.bring(ctx, item{k.path, k.size, archiveName, ".tools",
+		fmt.Sprintf("sending %s (%.1f MB) to %s", strings.Join(k.programs, ", "), float64(k.size)/1e6, l.place.Name)})
+	if err != nil {
+		return err
 	}
-	if !has {
-		l.o.Progress(fmt.Sprintf("sending %s (%.1f MB) to %s", strings.Join(k.programs, ", "), float64(k.size)/1e6, l.place.Name))
-		if _, err := l.send(ctx, k.path, k.size, archiveName); err != nil {
-			return err
-		}
-		if at != "" {
-			_, err := l.carry(ctx, nil, keeping, archive, at)
-			if there, ok := errors.AsType[*remoteError](err); ok { // the next session sends them again
-				l.o.Progress(fmt.Sprintf("%s cannot keep them as %s: %v", l.place.Name, at, there))
-			} else if err != nil {
-				return err
-			}
-		}
-	}
-	if _, err := l.carry(ctx, nil, unfold, agent, archive, in(l.dir, toolsName)); err != nil {
+	if _, err := l.carry(ctx, nil, unfold, in(l.dir, agentName), in(l.dir, archiveName), in(l.dir, toolsName)); err != nil {
 		return l.unsent("the archive of programs", err)
 	}
 	s.kit = k

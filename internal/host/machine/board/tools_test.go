@@ -137,6 +137,6 @@ func TestConsoleKeepsTools(t *testing.T) {
 	session("vfat", "")
 	must.Do(t, os.Remove(at+".tools"))
 	must.Do(t, os.Mkdir(at+".tools~", 0o755)) // where it would be written
-	session("vfat", "cannot keep them as "+at+".tools")
+	session("vfat", "cannot keep it as "+at+".tools")
 	nothingLeft(t, c)
 }

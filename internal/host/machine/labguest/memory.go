@@ -60,12 +60,16 @@ func Least(spec machine.Spec, s media.Storage) int64 {
 }
 
 // DataMemory is the least memory for data sets, in bytes: streams once, trees as often as the work holds
-// them (machine.Spec), and no less often than at least.
+// them (machine.Spec), and those that are brought as an archive no less often than least.
 func DataMemory(data []scenario.Data, held map[string]int, least int) int64 {
 	var sum int64
 	for _, d := range data {
 		if d.Kind == "tree" {
-			sum += int64(max(least, cmp.Or(held[d.Name], 3))) * max(d.Size, d.Archive)
+			times := cmp.Or(held[d.Name], 3)
+			if d.Generated == "" {
+				times = max(least, times)
+			}
+			sum += int64(times) * max(d.Size, d.Archive)
 		} else {
 			sum += d.Size
 		}

@@ -1,4 +1,4 @@
-package dataset
+package generated
 
 import (
 	"math/bits"

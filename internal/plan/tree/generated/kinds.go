@@ -1,10 +1,10 @@
-package dataset
+package generated
 
 import (
 	"cmp"
 	"slices"
 
-	"whichfs/internal/host/dataset/squeeze"
+	"whichfs/internal/plan/tree/squeeze"
 )
 
 // blend assigns kinds so that their shares of the bytes always stay as close

@@ -1,4 +1,4 @@
-package dataset
+package generated
 
 import (
 	"archive/tar"
@@ -11,14 +11,15 @@ import (
 	"io"
 	"strings"
 
-	"whichfs/internal/host/dataset/squeeze"
-	"whichfs/internal/host/dataset/texture"
+	"whichfs/internal/plan/tree"
+	"whichfs/internal/plan/tree/squeeze"
+	"whichfs/internal/plan/tree/texture"
 )
 
 // Record determines the profile of an archive's tree. It finds textures by
 // trial, which takes a minute or two.
 func Record(ctx context.Context, name string, archive io.Reader) (Profile, error) {
-	p, err := measure(ctx, name, archive)
+	p, err := Measure(ctx, name, archive)
 	if err != nil {
 		return Profile{}, fmt.Errorf("profile %s: %w", name, err)
 	}
@@ -52,8 +53,8 @@ func (k *Kind) fit(m *squeeze.Meter) error {
 	return err
 }
 
-// measure records everything except textures.
-func measure(ctx context.Context, name string, archive io.Reader) (Profile, error) {
+// Measure records everything except textures.
+func Measure(ctx context.Context, name string, archive io.Reader) (Profile, error) {
 	meter, err := squeeze.New()
 	if err != nil {
 		return Profile{}, err
@@ -63,7 +64,7 @@ func measure(ctx context.Context, name string, archive io.Reader) (Profile, erro
 		kinds: map[kindKey]*kindSum{},
 	}
 	hash := sha256.New()
-	archive = io.TeeReader(bufio.NewReaderSize(&cancelled{ctx: ctx, r: archive}, 1<<20), hash)
+	archive = io.TeeReader(bufio.NewReaderSize(tree.Until(ctx, archive), 1<<20), hash)
 	in := tar.NewReader(archive)
 	for {
 		h, err := in.Next()
@@ -71,17 +72,17 @@ func measure(ctx context.Context, name string, archive io.Reader) (Profile, erro
 			break
 		}
 		if err != nil {
-			return Profile{}, why(ctx, err)
+			return Profile{}, err
 		}
 		if err := s.entry(h, in); err != nil {
-			return Profile{}, why(ctx, fmt.Errorf("%q: %w", h.Name, err))
+			return Profile{}, fmt.Errorf("%q: %w", h.Name, err)
 		}
 	}
 	if s.p.Bytes == 0 {
 		return Profile{}, errors.New("its files are empty")
 	}
 	if _, err := io.Copy(io.Discard, archive); err != nil {
-		return Profile{}, why(ctx, err)
+		return Profile{}, err
 	}
 	s.p.Of = hex.EncodeToString(hash.Sum(nil))
 	return s.result(), nil
@@ -110,7 +111,7 @@ type kindSum struct {
 }
 
 func (s *observer) entry(h *tar.Header, body io.Reader) error {
-	name, err := relative(h.Name)
+	name, err := tree.Relative(h.Name)
 	if err != nil {
 		return err
 	}

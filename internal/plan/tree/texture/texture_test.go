@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"whichfs/internal/host/dataset/squeeze"
+	"whichfs/internal/plan/tree/squeeze"
 )
 
 // The same bytes on every machine.

@@ -1,4 +1,5 @@
-package dataset
+// Package tree writes trees of files as canonical archives, which are what data sets are kept and sent as.
+package tree
 
 import (
 	"archive/tar"
@@ -34,37 +35,40 @@ type Info struct {
 	Skipped map[string]int // number of skipped files, by kind
 }
 
-// data converts it for scenarios.
-func (i Info) data(name, path string) scenario.Data {
+// Data converts it for scenarios.
+func (i Info) Data(name, path string) scenario.Data {
 	return scenario.Data{
 		Name: name, Kind: "tree", Size: i.Size, Digest: i.Digest, Files: i.Files,
 		Archive: i.Archive, Path: path, Skipped: i.Skipped,
 	}
 }
 
+// Block is the unit of archives, in bytes.
+const Block = 512
+
 // The agent's limits.
 const (
-	maxPath = 4095 // B
-	maxName = 255  // B
+	MaxPath = 4095 // B
+	MaxName = 255  // B
 )
 
-// entry is one name of a tree. Its kind is one of archive/tar's type flags,
+// Entry is one name of a tree. Its kind is one of archive/tar's type flags,
 // never TypeLink: names of one file have the same inode.
-type entry struct {
-	path     string // relative, without a slash at the end
-	kind     byte
-	mode     int64 // permission bits and setuid, setgid, sticky
-	uid, gid int
-	size     int64
-	target   string // of a symbolic link
-	inode    any    // nil: the only name
-	open     func() (io.ReadCloser, error)
+type Entry struct {
+	Path     string // relative, without a slash at the end
+	Kind     byte
+	Mode     int64 // permission bits and setuid, setgid, sticky
+	UID, GID int
+	Size     int64
+	Target   string // of a symbolic link
+	Inode    any    // nil: the only name
+	Open     func() (io.ReadCloser, error)
 }
 
-// writeArchive sorts entries in place and writes them in canonical order.
+// Write sorts entries in place and writes them in canonical order.
 // skipped counts skipped files, by kind.
-func writeArchive(ctx context.Context, w io.Writer, entries []entry, skipped map[string]int) (Info, error) {
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+func Write(ctx context.Context, w io.Writer, entries []Entry, skipped map[string]int) (Info, error) {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	hash := sha256.New()
 	count := &counter{}
 	out := tar.NewWriter(io.MultiWriter(w, hash, count))
@@ -75,21 +79,21 @@ func writeArchive(ctx context.Context, w io.Writer, entries []entry, skipped map
 			return Info{}, context.Cause(ctx)
 		}
 		h := &tar.Header{
-			Typeflag: e.kind, Name: e.path, Linkname: e.target, Mode: e.mode,
-			Uid: e.uid, Gid: e.gid, Size: e.size, ModTime: time.Unix(0, 0),
+			Typeflag: e.Kind, Name: e.Path, Linkname: e.Target, Mode: e.Mode,
+			Uid: e.UID, Gid: e.GID, Size: e.Size, ModTime: time.Unix(0, 0),
 		}
-		if e.kind == tar.TypeDir {
+		if e.Kind == tar.TypeDir {
 			h.Name += "/"
 		}
-		if e.inode != nil {
-			if name, ok := first[e.inode]; ok {
+		if e.Inode != nil {
+			if name, ok := first[e.Inode]; ok {
 				h.Typeflag, h.Linkname, h.Size = tar.TypeLink, name, 0
 			} else {
-				first[e.inode] = e.path
+				first[e.Inode] = e.Path
 			}
 		}
 		if err := out.WriteHeader(h); err != nil {
-			return Info{}, fmt.Errorf("archive %q: %w", e.path, err)
+			return Info{}, fmt.Errorf("archive %q: %w", e.Path, err)
 		}
 		if h.Typeflag != tar.TypeReg {
 			continue
@@ -98,7 +102,7 @@ func writeArchive(ctx context.Context, w io.Writer, entries []entry, skipped map
 			return Info{}, err
 		}
 		info.Files++
-		info.Size += e.size
+		info.Size += e.Size
 	}
 	if err := out.Close(); err != nil {
 		return Info{}, fmt.Errorf("archive: %w", err)
@@ -111,29 +115,29 @@ func writeArchive(ctx context.Context, w io.Writer, entries []entry, skipped map
 }
 
 // contents copies a file of the size given in its entry.
-func contents(ctx context.Context, w io.Writer, e entry) error {
-	r, err := e.open()
+func contents(ctx context.Context, w io.Writer, e Entry) error {
+	r, err := e.Open()
 	if err != nil {
-		return unreadable(e.path, err)
+		return Unreadable(e.Path, err)
 	}
 	defer r.Close()
 	from := &cancelled{ctx: ctx, r: r}
-	n, err := io.CopyN(w, from, e.size)
+	n, err := io.CopyN(w, from, e.Size)
 	switch {
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%q became shorter while it was read: %d bytes instead of %d", e.path, n, e.size)
+		return fmt.Errorf("%q became shorter while it was read: %d bytes instead of %d", e.Path, n, e.Size)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case from.err != nil:
-		return unreadable(e.path, from.err)
+		return Unreadable(e.Path, from.err)
 	case err != nil:
-		return fmt.Errorf("archive %q: %w", e.path, err)
+		return fmt.Errorf("archive %q: %w", e.Path, err)
 	}
 	return nil
 }
 
-// unreadable explains an error of a file or directory, and what helps.
-func unreadable(path string, err error) error {
+// Unreadable explains an error of a file or directory, and what helps.
+func Unreadable(path string, err error) error {
 	help := "a data set needs every file, so make it readable or leave it out"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -146,8 +150,9 @@ func unreadable(path string, err error) error {
 	return fmt.Errorf("cannot read %q: %w; %s", path, err, help)
 }
 
-// cancelled is a reader that fails when its context ends: a data set may have
-// files of many gigabytes.
+// Until is a reader that fails when its context ends: a data set may have files of many gigabytes.
+func Until(ctx context.Context, r io.Reader) io.Reader { return &cancelled{ctx: ctx, r: r} }
+
 type cancelled struct {
 	ctx context.Context
 	r   io.Reader
@@ -172,11 +177,25 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// digestOf reads r to its end.
-func digestOf(ctx context.Context, r io.Reader) (digest string, size int64, err error) {
-	hash := sha256.New()
-	if size, err = io.Copy(hash, &cancelled{ctx: ctx, r: r}); err != nil {
-		return "", 0, err
+// Relative checks a name of an archive and returns it without a leading "./"
+// and a trailing slash; "" is the top of the tree.
+func Relative(name string) (string, error) {
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
+	switch {
+	case name == "" || name == ".":
+		return "", nil
+	case strings.IndexByte(name, 0) >= 0:
+		return "", errors.New("a NUL byte in the name")
+	case len(name) > MaxPath:
+		return "", fmt.Errorf("a path of %d bytes, %d are allowed", len(name), MaxPath)
 	}
-	return hex.EncodeToString(hash.Sum(nil)), size, nil
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case part == "" || part == "." || part == "..":
+			return "", errors.New("a path that leaves the tree or is not in its shortest form")
+		case len(part) > MaxName:
+			return "", fmt.Errorf("a name of %d bytes, %d are allowed", len(part), MaxName)
+		}
+	}
+	return name, nil
 }

@@ -1,4 +1,4 @@
-package dataset
+package generated
 
 import (
 	"encoding/json"
@@ -7,8 +7,9 @@ import (
 	"math/bits"
 	"strings"
 
-	"whichfs/internal/host/dataset/squeeze"
-	"whichfs/internal/host/dataset/texture"
+	"whichfs/internal/plan/tree"
+	"whichfs/internal/plan/tree/squeeze"
+	"whichfs/internal/plan/tree/texture"
 )
 
 // Profile describes the shape of a tree: enough to make a similar one of any size, without a byte
@@ -136,8 +137,8 @@ func (p Profile) check() error {
 		sum    int // -1: any
 		most   int // classes
 	}{
-		{"file_depths", p.FileDepths, p.Files, maxPath}, {"dir_depths", p.DirDepths, p.Dirs, maxPath},
-		{"file_names", p.FileNames, p.Files, maxName / nameClass}, {"dir_names", p.DirNames, p.Dirs, maxName / nameClass},
+		{"file_depths", p.FileDepths, p.Files, tree.MaxPath}, {"dir_depths", p.DirDepths, p.Dirs, tree.MaxPath},
+		{"file_names", p.FileNames, p.Files, tree.MaxName / nameClass}, {"dir_names", p.DirNames, p.Dirs, tree.MaxName / nameClass},
 		{"files_in", p.FilesIn, -1, 40}, {"dirs_in", p.DirsIn, -1, 40},
 	} {
 		sum := 0

@@ -1,7 +1,7 @@
 package texture
 
 import (
-	"whichfs/internal/host/dataset/squeeze"
+	"whichfs/internal/plan/tree/squeeze"
 )
 
 // Ratios are compressed to original length in thousandths, by algorithm,

@@ -13,6 +13,7 @@ import (
 
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/tree/generated"
 )
 
 func main() {
@@ -45,7 +46,7 @@ func record(ctx context.Context, dir, name string) error {
 		return err
 	}
 	defer f.Close()
-	p, err := dataset.Record(ctx, name, f)
+	p, err := generated.Record(ctx, name, f)
 	if err != nil {
 		return err
 	}
