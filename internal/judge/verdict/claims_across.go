@@ -107,7 +107,7 @@ func across(a, b Verdict, key, name string) (Interval, bool) {
 func (f *figures) checkKernels(out *Claim, k study.KernelsCheck) error {
 	kernels := f.bootKernels()
 	if len(kernels) < 2 {
-		out.Figures = "it compares boots under two kernels: whichfs run " + f.study.Name + " --kernels 6.1,6.12 does that"
+		out.Figures = "it compares boots under two kernels: whichfs run " + f.study.Name + " --kernels 6.1,6.12 does that in the lab, and kernels in a board's file on a board"
 		return nil
 	}
 	oldest, newest := kernels[0], kernels[len(kernels)-1]
@@ -160,6 +160,9 @@ func (f *figures) bootKernels() []string {
 	slices.SortFunc(all, func(a, b string) int { return slices.Compare(version(a), version(b)) })
 	return all
 }
+
+// older compares versions of kernels.
+func older(a, b string) bool { return slices.Compare(version(a), version(b)) < 0 }
 
 // version is a kernel's version in numbers: 6.12 is newer than 6.1.
 func version(kernel string) (numbers []int) {

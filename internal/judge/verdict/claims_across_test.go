@@ -73,6 +73,24 @@ func withBoots(kernels ...string) *figures {
 	return f
 }
 
+// A column of boots has those of the lab's kernel, or on a board with others the oldest's.
+func TestBootsOfOtherKernels(t *testing.T) {
+	column := study.Column{Unit: "s", Terms: []study.Term{{Phase: loginPhase + "6.1", Metric: result.BootLogin}}}
+	for _, c := range []struct {
+		kernels []string
+		want    float64
+	}{{[]string{"6.12", "6.6"}, 9}, {[]string{"6.6", "6.1"}, 2}, {[]string{"6.12"}, 1}, {nil, 0}} {
+		sums, absent := withBoots(c.kernels...).byName["ext4"].sums(column)
+		if c.want == 0 {
+			if absent != "nothing was booted" {
+				t.Errorf("%v: %v, %q", c.kernels, sums, absent)
+			}
+		} else if absent != "" || sums[1] != c.want {
+			t.Errorf("%v: %v, %q, want %v", c.kernels, sums, absent, c.want)
+		}
+	}
+}
+
 func TestKernelsCheck(t *testing.T) {
 	all := []string{"6.12", "6.1", "6.6"}
 	for _, c := range []struct {

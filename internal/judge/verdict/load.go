@@ -114,7 +114,7 @@ func (s *subject) doubts(def study.Column) stats.Sample {
 	}
 	sum, waited := map[int]float64{}, map[int]float64{} // s, by round
 	for _, term := range def.Terms {
-		x := s.figures[key{term.Phase, term.Metric}]
+		x := s.of(term)
 		if x == nil || x.unit != "s" {
 			continue
 		}

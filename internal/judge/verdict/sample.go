@@ -39,6 +39,22 @@ func boots(phase string) bool {
 	return strings.HasPrefix(phase, bootPhase) || strings.HasPrefix(phase, loginPhase)
 }
 
+// of is the figures of a term. The boots of a study are with the lab's own kernel: on a board whose kernel is another one,
+// they are with that, or with the oldest of several.
+func (s *subject) of(t study.Term) *series {
+	x := s.figures[key{t.Phase, t.Metric}]
+	if x != nil || !boots(t.Phase) {
+		return x
+	}
+	prefix, oldest := t.Phase[:strings.IndexByte(t.Phase, ' ')+1], ""
+	for k, one := range s.figures {
+		if kernel, ok := strings.CutPrefix(k.phase, prefix); ok && k.metric == t.Metric && (x == nil || older(kernel, oldest)) {
+			x, oldest = one, kernel
+		}
+	}
+	return x
+}
+
 // sums adds up the terms of a column, whatever their sign, for every round that
 // has all of them; absent says why there is none. A term of an
 // optional phase for which the candidate never has a figure adds nothing.
@@ -49,7 +65,7 @@ func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 	sums = stats.Sample{}
 	have, needed, without := map[int]int{}, 0, ""
 	for _, t := range def.Terms {
-		x := s.figures[key{t.Phase, t.Metric}]
+		x := s.of(t)
 		switch {
 		case slices.Contains(def.Optional, t.Phase) && (x == nil || len(x.values) == 0):
 			if without = "no figure for any phase of this sum"; x != nil {

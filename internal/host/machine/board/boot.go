@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,16 +52,25 @@ func (s booting) Boot(ctx context.Context, b machine.Boot, events machine.Events
 	case m.power == nil:
 		return wire.Done{Outcome: result.Unsupported, Reason: fmt.Sprintf("nothing switches the power of machine %s", m.Name())}, nil
 	}
-	phase := labguest.LoginPhase + lab.Offer{Release: s.Client.Facts().Kernel}.Series()
-	var all []booted
-	for len(all) < b.Repeats && err == nil {
+	kernels := slices.SortedFunc(maps.Keys(m.file.Loader.Kernels), lab.CompareVersions)
+	if len(kernels) == 0 {
+		kernels = []string{lab.Offer{Release: s.Client.Facts().Kernel}.Series()}
+	}
+	phase, all := "", make([][]booted, len(kernels))
+	for n := range b.Repeats * len(kernels) {
+		i := n % len(kernels) // in turn, so that a change on the board affects all of them alike
+		phase = labguest.LoginPhase + kernels[i]
 		if events.Phase != nil {
 			events.Phase(phase)
 		}
-		var one booted
-		if one, err = s.bootOnce(ctx, m.file.Loader.from(on.Path, c)); err == nil {
-			all = append(all, one)
+		one, failed := s.bootOnce(ctx, m.file.Loader.from(on.Path, c, kernels[i]))
+		if failed == nil {
+			failed = one.check(m.file.Loader, kernels[i])
 		}
+		if err = failed; err != nil {
+			break
+		}
+		all[i] = append(all[i], one)
 	}
 	if ctx.Err() != nil {
 		return wire.Done{}, machine.Canceled(ctx)
@@ -73,8 +84,10 @@ func (s booting) Boot(ctx context.Context, b machine.Boot, events machine.Events
 	if err != nil {
 		return wire.Done{}, err
 	}
-	if events.Figures != nil {
-		events.Figures(bootFigures(phase, m.file.Loader, all))
+	for i, kernel := range kernels {
+		if events.Figures != nil {
+			events.Figures(bootFigures(labguest.LoginPhase+kernel, m.file.Loader, all[i]))
+		}
 	}
 	return wire.Done{Outcome: result.Done}, nil
 }
@@ -123,8 +136,17 @@ func (s *session) bootOnce(ctx context.Context, commands []string) (b booted, er
 	return b, err
 }
 
-// from are the commands that boot from a filesystem.
-func (l Loader) from(device string, c filesystem.Candidate) []string {
+// check refuses a kernel that is another one than the board's file says. One that says nothing is believed.
+func (b booted) check(l Loader, kernel string) error {
+	rest, same := strings.CutPrefix(b.kernel, kernel)
+	if b.kernel == "" || l.Kernels[kernel] == "" || same && (rest == "" || rest[0] < '0' || rest[0] > '9') {
+		return nil
+	}
+	return result.Refuse("kernels in the section boot_loader of the board's file are by version", "what the board's file calls kernel %s says that it is %s", kernel, b.kernel)
+}
+
+// from are the commands that boot a kernel from a filesystem.
+func (l Loader) from(device string, c filesystem.Candidate, kernel string) []string {
 	options := strings.Join(filesystem.MountData(c), ",")
 	flags := ""
 	if options != "" {
@@ -132,7 +154,7 @@ func (l Loader) from(device string, c filesystem.Candidate) []string {
 	}
 	// Read-only, as kernels mount a root at first: so no boot leaves anything for the next one to repair.
 	root := fmt.Sprintf("root=%s rootfstype=%s%s ro rootwait init=/%s -- init", device, c.FS, flags, workload.Userspace)
-	fill := strings.NewReplacer("{root}", root, "{storage}", device, "{filesystem}", c.FS, "{options}", options)
+	fill := strings.NewReplacer("{root}", root, "{storage}", device, "{filesystem}", c.FS, "{options}", options, "{kernel}", l.Kernels[kernel])
 	var out []string
 	for _, line := range l.BootFrom {
 		out = append(out, fill.Replace(line))

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -61,11 +63,16 @@ type Loader struct {
 	// BootFrom are the commands that boot from the filesystem under test, with {root} for the parameters
 	// that the kernel needs for it, {storage} for the device, {filesystem} and {options}.
 	BootFrom []string
+	// Kernels that are booted in turn, by version: what {kernel} stands for in BootFrom. Empty: BootFrom starts one.
+	Kernels map[string]string
 	// Stop is part of what it says before it waits for a key that stops it; "": the usual words.
 	Stop string
 	// HandOver is part of its last words before the kernel's.
 	HandOver string
 }
+
+// kernelVersion is how a kernel is called whose boots are compared with another's.
+var kernelVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+$`)
 
 // usualHandOver is U-Boot's.
 const usualHandOver = "Starting kernel"
@@ -90,11 +97,12 @@ type written struct {
 		Prompt   string `toml:"prompt"`
 	} `toml:"login"`
 	Loader struct {
-		Prompt   string   `toml:"prompt"`
-		Boot     []string `toml:"boot"`
-		BootFrom []string `toml:"boot_from"`
-		Stop     string   `toml:"stop"`
-		HandOver string   `toml:"hand_over"`
+		Prompt   string            `toml:"prompt"`
+		Boot     []string          `toml:"boot"`
+		BootFrom []string          `toml:"boot_from"`
+		Kernels  map[string]string `toml:"kernels"`
+		Stop     string            `toml:"stop"`
+		HandOver string            `toml:"hand_over"`
 	} `toml:"boot_loader"`
 }
 
@@ -148,7 +156,7 @@ func parseFile(path string, content []byte) (File, error) {
 	if l.Path != "" && !filepath.IsAbs(l.Path) {
 		f.Login.Path = filepath.Join(filepath.Dir(path), l.Path)
 	}
-	f.Loader = Loader{Prompt: w.Loader.Prompt, Boot: w.Loader.Boot, BootFrom: w.Loader.BootFrom, Stop: w.Loader.Stop, HandOver: cmp.Or(w.Loader.HandOver, usualHandOver)}
+	f.Loader = Loader{Prompt: w.Loader.Prompt, Boot: w.Loader.Boot, BootFrom: w.Loader.BootFrom, Kernels: w.Loader.Kernels, Stop: w.Loader.Stop, HandOver: cmp.Or(w.Loader.HandOver, usualHandOver)}
 	if f.Loader.Prompt != "" && len(f.Loader.Boot) == 0 {
 		f.Loader.Boot = []string{"boot"}
 	}
@@ -182,6 +190,10 @@ func parseFile(path string, content []byte) (File, error) {
 		key, mistake = "login.user", "is for a serial console; ssh logs in by itself: connect = \"ssh:USER@HOST\""
 	case len(w.Loader.BootFrom) > 0 && !strings.Contains(strings.Join(w.Loader.BootFrom, " "), "{root}"):
 		key, mistake = "boot_loader.boot_from", "must give the kernel {root}, at the end of its parameters: [\"setenv bootargs console=ttyS0 {root}\", \"run bootcmd\"]"
+	case (len(w.Loader.Kernels) > 0) != strings.Contains(strings.Join(w.Loader.BootFrom, " "), "{kernel}"):
+		key, mistake = "boot_loader.kernels", "are what {kernel} in boot_from stands for, by version: kernels = { \"5.10\" = \"zImage-5.10\", \"6.12\" = \"zImage-6.12\" }"
+	case slices.ContainsFunc(slices.Collect(maps.Keys(w.Loader.Kernels)), func(version string) bool { return !kernelVersion.MatchString(version) }):
+		key, mistake = "boot_loader.kernels", "must be by version, like \"5.10\", not "+strings.Join(slices.Sorted(maps.Keys(w.Loader.Kernels)), ", ")
 	case len(w.Loader.BootFrom) > 0 && len(w.Power) == 0 && place.Lent == "":
 		key, mistake = "boot_loader.boot_from", "needs power, by which the board is restarted"
 	case len(w.Loader.Boot)+len(w.Loader.BootFrom) > 0 && strings.TrimSpace(w.Loader.Prompt) == "":

@@ -54,11 +54,14 @@ func TestFileRefused(t *testing.T) {
 		console + "[agent]\npath = \"x\"":     "board.toml:3: agent.path must be a file of the board",
 		console + "[agent]\npath = \"/x y\"":  "board.toml:3: agent.path must be a file of the board",
 		console + "[agent]\npath = \"/x/\"":   "board.toml:3: agent.path must be a file of the board",
-		console + "[login]\npassword_file = \"x\"\npassword_variable = \"x\"": "board.toml:3: login.password_file and password_variable",
-		console + "[boot_loader]\nboot = [\"boot\"]":                          "board.toml:2: boot_loader.prompt is missing",
-		console + "[boot_loader]\nprompt = \"=>\"\nboot_from = [\"boot\"]":    "board.toml:4: boot_loader.boot_from must give the kernel {root}",
-		console + "[boot_loader]\nprompt = \"=>\"\nboot_from = [\"{root}\"]":  "board.toml:4: boot_loader.boot_from needs power",
-		good + "[boot_loader]\nprompt = \"=>\"":                               "board.toml:3: boot_loader.prompt is that of a serial console",
+		console + "[login]\npassword_file = \"x\"\npassword_variable = \"x\"":                                                              "board.toml:3: login.password_file and password_variable",
+		console + "[boot_loader]\nboot = [\"boot\"]":                                                                                       "board.toml:2: boot_loader.prompt is missing",
+		console + "[boot_loader]\nprompt = \"=>\"\nboot_from = [\"boot\"]":                                                                 "board.toml:4: boot_loader.boot_from must give the kernel {root}",
+		console + "power = [\"{action}\"]\n[boot_loader]\nprompt = \"=>\"\nboot_from = [\"{kernel}\", \"{root}\"]":                         "board.toml:3: boot_loader.kernels are what {kernel}",
+		console + "power = [\"{action}\"]\n[boot_loader]\nprompt = \"=>\"\nboot_from = [\"{root}\"]\nkernels = { \"6.1\" = \"x\" }":        "board.toml:6: boot_loader.kernels are what {kernel}",
+		console + "power = [\"{action}\"]\n[boot_loader]\nprompt = \"=>\"\nboot_from = [\"{kernel} {root}\"]\nkernels = { \"x\" = \"x\" }": "board.toml:6: boot_loader.kernels must be by version",
+		console + "[boot_loader]\nprompt = \"=>\"\nboot_from = [\"{root}\"]":                                                               "board.toml:4: boot_loader.boot_from needs power",
+		good + "[boot_loader]\nprompt = \"=>\"":                                                                                            "board.toml:3: boot_loader.prompt is that of a serial console",
 	} {
 		_, err := parseFile("board.toml", []byte(text))
 		var e *result.Failure
