@@ -118,13 +118,9 @@ func newBooted(t *testing.T, beside *boardtest.Board, lines string) *toBoot {
 		connect = fmt.Sprintf("connect = %q\nconsole = %q\n", beside.Name, b.console.Name)
 		o.Config = beside.Config
 	}
-	file := connect + fmt.Sprintf("off_seconds = 0\nstorage = %q\npower = [", b.disk)
-	for _, word := range b.console.Switch() {
-		file += fmt.Sprintf("%q,", word)
-	}
 	b.write("stops", "")
 	b.write("started", "init\r\nlab\r\n\r\nlab login: ")
-	b.write("board.toml", file+"]\n[boot_loader]\nprompt = \"=> \"\n"+lines)
+	b.write("board.toml", fmt.Sprintf("%soff_seconds = 0\nstorage = %q\n%s[boot_loader]\nprompt = \"=> \"\n%s", connect, b.disk, b.console.Power(), lines))
 	m, err := board.New(filepath.Join(b.dir, "board.toml"), o)
 	must.Do(t, err)
 	list, err := m.List(t.Context())

@@ -28,11 +28,7 @@ func TestSpoiledCut(t *testing.T) {
 	script := fmt.Sprintf("#!/bin/sh\nif [ -s %[1]s ]; then sed -i 1d %[1]s; echo 1000; else exec /usr/bin/id \"$@\"; fi\n", spoil)
 	c := boardtest.StartConsole(t, boardtest.ConsoleOptions{Options: boardtest.Options{Tools: map[string]string{"id": script, "sudo": "#!/bin/sh\nexit 1\n", "doas": "#!/bin/sh\nexit 1\n"}}})
 	disk, file := loop(t), filepath.Join(dir, "board.toml")
-	text := fmt.Sprintf("connect = %q\noff_seconds = 0\nstorage = %q\npower = [", c.Name, disk)
-	for _, word := range c.Switch() {
-		text += fmt.Sprintf("%q,", word)
-	}
-	must.Do(t, os.WriteFile(file, []byte(text+"]\n"), 0o644))
+	must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "connect = %q\noff_seconds = 0\nstorage = %q\n%s", c.Name, disk, c.Power()), 0o644))
 	o := installed(t)
 	o.Agent = o.Installed
 	o.Progress = func(text string) { t.Log(text) }

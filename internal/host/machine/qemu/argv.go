@@ -105,12 +105,12 @@ func (c config) backed(machine string) []string {
 	}
 }
 
-// barriers is one processor in a machine with room for two. For a machine of one, QEMU before 8.1
+// OneProcessor is one processor in a machine with room for two, as -smp has it. For a machine of one, QEMU before 8.1
 // translates no memory barriers (tcg_gen_mb in tcg/tcg-op.c, parallel only if smp.max_cpus > 1),
 // although its devices run in other threads: on rare occasions a virtio queue then misses a
 // notification, and a request of the guest never completes. nr_cpus=1 on the kernel's command line
 // keeps the guest's kernel as it is with one processor.
-const barriers = "1,maxcpus=2"
+const OneProcessor = "1,maxcpus=2"
 
 // processor is the guest's processors, with their clock. Those of an emulated guest have a thread each.
 func (c config) processor(on platform) []string {
@@ -122,7 +122,7 @@ func (c config) processor(on platform) []string {
 	case c.kvm:
 		return []string{"-accel", "kvm", "-cpu", "host", "-smp", strconv.Itoa(max(1, c.cpus))}
 	}
-	smp := barriers
+	smp := OneProcessor
 	if c.cpus > 1 {
 		smp = strconv.Itoa(c.cpus)
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"whichfs/internal/flash"
@@ -19,6 +18,7 @@ import (
 	"whichfs/internal/host/lab/labtest"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/board"
+	"whichfs/internal/host/machine/board/boardtest/parts"
 	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/must"
@@ -48,10 +48,9 @@ func newBench(t *testing.T, card string) *bench {
 	must.Do(t, err)
 	_, err = term.MakeRaw(int(port.Fd()))
 	must.Do(t, err)
-	for _, name := range []string{"do", "done"} {
-		must.Do(t, unix.Mkfifo(filepath.Join(b.dir, name), 0o600))
-	}
-	file := fmt.Sprintf("connect = %q\npower = [\"sh\", \"-c\", 'echo $1 >\"$2/do\" && read -r x <\"$2/done\" && [ \"$x\" = done ]', \"sh\", \"{action}\", %q]\noff_seconds = 0\n", "serial:"+port.Name(), b.dir)
+	relay, err := parts.NewRelay(b.dir, b.power)
+	must.Do(t, err)
+	file := fmt.Sprintf("connect = %q\n%soff_seconds = 0\n", "serial:"+port.Name(), relay.Power())
 	must.Do(t, os.WriteFile(b.file(), []byte(file), 0o644))
 	go func() { // to whatever guest there is
 		piece := make([]byte, 4096)
@@ -67,18 +66,17 @@ func newBench(t *testing.T, card string) *bench {
 			b.mu.Unlock()
 		}
 	}()
-	go b.obey()
 	t.Cleanup(func() {
+		relay.Close()
 		b.off()
 		_ = b.master.Close()
 		_ = port.Close()
-		_ = os.WriteFile(filepath.Join(b.dir, "do"), []byte("end\n"), 0o600)
 		b.card.Close()
 		if t.Failed() {
 			t.Log(b.seen.String())
 		}
 	})
-	b.on()
+	must.Do(t, b.on())
 	return b
 }
 
@@ -103,28 +101,15 @@ func (b *bench) log(text string) {
 	b.t.Logf("%s, after %.2f s of the guest's processor: %s", time.Now().Format("15:04:05.000"), ran, text)
 }
 
-// obey does what the program asks for.
-func (b *bench) obey() {
-	for {
-		order, err := os.ReadFile(filepath.Join(b.dir, "do"))
-		switch strings.TrimSpace(string(order)) {
-		case "on":
-			b.log("power on")
-			b.on()
-		case "off":
-			b.log("power off")
-			b.off()
-		default:
-			return
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(b.dir, "done"), []byte("done\n"), 0o600)
-		}
-		if err != nil {
-			b.t.Error(err)
-			return
-		}
+// power does what the program asks for.
+func (b *bench) power(on bool) error {
+	if !on {
+		b.log("power off")
+		b.off()
+		return nil
 	}
+	b.log("power on")
+	return b.on()
 }
 
 func (b *bench) off() {
@@ -137,7 +122,7 @@ func (b *bench) off() {
 	}
 }
 
-func (b *bench) on() {
+func (b *bench) on() error {
 	p, err := b.card.verifier()
 	if err == nil {
 		p.config.append = append(p.config.append, "whichfs.shell", "whichfs.term=dumb")
@@ -163,9 +148,7 @@ func (b *bench) on() {
 			}()
 		}
 	}
-	if err != nil {
-		b.t.Error(err)
-	}
+	return err
 }
 
 // begin is a session on the board's card.

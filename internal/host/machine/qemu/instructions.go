@@ -33,7 +33,7 @@ const (
 	slowest = 6 // 15.625 MIPS
 )
 
-// Where instructions are counted, QEMU 7.2 translates no memory barriers either (barriers): disks work in the
+// Where instructions are counted, QEMU 7.2 translates no memory barriers either (OneProcessor): disks work in the
 // thread of the processor, so that they need none.
 func pace(n int) []string {
 	return []string{

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"whichfs/internal/host/machine/board/boardtest/parts"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
@@ -288,31 +289,21 @@ func (c *Console) Restart() {
 	_, _ = c.hostEnd.WriteString("\r\n[    0.000000] Linux version 6.1.0 (a board's)\r\n[    0.000000] Memory: 64 MiB\r\n")
 }
 
-// Switch is a program that switches the board's power, with {action} for on and off.
-func (c *Console) Switch() []string {
+// Power switches the board's power, as this line of a board's file asks for.
+func (c *Console) Power() string {
 	c.t.Helper()
-	do, done := c.Board.path("do"), c.Board.path("done")
-	must.Do(c.t, unix.Mkfifo(do, 0o600))
-	must.Do(c.t, unix.Mkfifo(done, 0o600))
-	go func() {
-		for {
-			order, err := os.ReadFile(do)
-			switch strings.TrimSpace(string(order)) {
-			case "off":
-				c.Freeze()
-			case "on":
-				c.Thaw()
-				c.Restart()
-			default:
-				return
-			}
-			if err != nil || os.WriteFile(done, []byte("done\n"), 0o600) != nil {
-				return
-			}
+	r, err := parts.NewRelay(c.Dir, func(on bool) error {
+		if !on {
+			c.Freeze()
+			return nil
 		}
-	}()
-	c.t.Cleanup(func() { _ = os.WriteFile(do, []byte("end\n"), 0o600) })
-	return []string{"sh", "-c", `echo $1 >"$2" && read -r x <"$3" && [ "$x" = done ]`, "sh", "{action}", do, done}
+		c.Thaw()
+		c.Restart()
+		return nil
+	})
+	must.Do(c.t, err)
+	c.t.Cleanup(r.Close)
+	return r.Power()
 }
 
 // Release ends the exclusive use of the host's port, as the kernel does when the last program closes it:

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/host/machine/board/boardtest/parts"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/command/commandtest"
 	"whichfs/internal/testing/must"
@@ -60,20 +61,15 @@ func Start(t testing.TB, o Options) *Board {
 	t.Helper()
 	needs.Devices(t)
 	b := &Board{Name: "ssh:board", Dir: t.TempDir(), Port: freePort(t)}
-	for _, name := range []string{"host", "client"} {
-		run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", b.path(name))
-	}
-	write(t, b.path("authorized"), read(t, b.path("client.pub")), 0o600)
-	host := strings.Join(strings.Fields(read(t, b.path("host.pub")))[:2], " ")
-	write(t, b.path("known"), fmt.Sprintf("[127.0.0.1]:%d %s\n", b.Port, host), 0o600)
+	var err error
+	b.Config, err = parts.Client(t.Context(), b.Dir, b.Port, o.Client)
+	must.Do(t, err)
+	write(t, b.path("authorized"), read(t, b.path(parts.ClientKey+".pub")), 0o600)
 	b.mount(t)
 	// Privileges are separated in a directory that the system's service would make.
 	must.Do(t, os.MkdirAll("/run/sshd", 0o755))
 	write(t, b.path("sshd_config"), fmt.Sprintf("ListenAddress 127.0.0.1\nPort %d\nHostKey %s\nAuthorizedKeysFile %s\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nStrictModes no\nUsePAM no\nPidFile none\nSetEnv PATH=%s\n%s\n",
-		b.Port, b.path("host"), b.path("authorized"), b.tools(t, o), o.Server), 0o600)
-	b.Config = b.path("ssh_config")
-	write(t, b.Config, fmt.Sprintf("%s\nHost board\n HostName 127.0.0.1\n Port %d\n User root\n IdentityFile %s\n IdentitiesOnly yes\n UserKnownHostsFile %s\n GlobalKnownHostsFile /dev/null\n StrictHostKeyChecking yes\n",
-		o.Client, b.Port, b.path("client"), b.path("known")), 0o600)
+		b.Port, b.path(parts.HostKey), b.path("authorized"), b.tools(t, o), o.Server), 0o600)
 	b.serve(t, o.Around)
 	return b
 }
@@ -196,12 +192,6 @@ func freePort(t testing.TB) int {
 	must.Do(t, err)
 	defer l.Close() //nolint:errcheck // a test's
 	return l.Addr().(*net.TCPAddr).Port
-}
-
-func run(t testing.TB, argv ...string) {
-	t.Helper()
-	_, err := command.Run(t.Context(), command.Options{}, argv...)
-	must.Do(t, err)
 }
 
 func write(t testing.TB, path, text string, mode os.FileMode) {

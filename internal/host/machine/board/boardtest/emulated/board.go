@@ -4,7 +4,6 @@
 package emulated
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"whichfs/internal/host/machine/board/boardtest/parts"
 	"whichfs/internal/host/machine/qemu"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/newc"
@@ -37,14 +37,20 @@ const (
 // firmware is the boot loader of Debian's package u-boot-qemu.
 const firmware = "/usr/lib/u-boot/qemu_arm/u-boot.bin"
 
+// oneArm is a processor of those boards, and kernelLine their kernels' parameters: as of the lab's guests, so that
+// figures of both can be compared.
+var oneArm = []string{"-accel", "tcg,thread=multi", "-smp", qemu.OneProcessor}
+
+const kernelLine = "quiet loglevel=3 panic=1 mitigations=off cryptomgr.notests nr_cpus=1"
+
 // hardware is what QEMU makes of a board, with the package of its kernel and the name of its console.
 var hardware = map[string]struct {
 	qemu    []string
 	kernel  string
 	console string
 }{
-	SSH:     {[]string{"qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a53"}, "linux-image-arm64", "ttyAMA0"},
-	Serial:  {[]string{"qemu-system-arm", "-machine", "virt,highmem=off", "-cpu", "cortex-a7", "-bios", firmware}, "linux-image-armmp", "ttyAMA0"},
+	SSH:     {append([]string{"qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a53"}, oneArm...), "linux-image-arm64", "ttyAMA0"},
+	Serial:  {append([]string{"qemu-system-arm", "-machine", "virt,highmem=off", "-cpu", "cortex-a7", "-bios", firmware}, oneArm...), "linux-image-armmp", "ttyAMA0"},
 	MIPS:    {[]string{"qemu-system-mipsel", "-machine", "malta", "-cpu", "24Kc"}, "linux-image-4kc-malta", "ttyS0"},
 	PowerPC: {[]string{"qemu-system-ppc64", "-machine", "pseries", "-cpu", "power8"}, "linux-image-powerpc64le", "hvc0"},
 }
@@ -73,10 +79,10 @@ type Board struct {
 	argv []string
 	// address is where its ssh server is reached; "": nowhere.
 	address string
+	config  string   // of its client
 	port    *os.File // the host's serial port, and
 	cable   *os.File // its other end
-	do      *os.File // what its power is to be, and
-	done    *os.File // the answer
+	relay   *parts.Relay
 	works   sync.WaitGroup
 
 	mu    sync.Mutex
@@ -100,7 +106,6 @@ func Start(ctx context.Context, o Options) (*Board, error) {
 		return nil, errors.Join(err, b.Close())
 	}
 	b.works.Go(b.hear)
-	b.works.Go(b.obey)
 	err = b.on()
 	if err == nil {
 		err = b.up(ctx)
@@ -147,7 +152,7 @@ func (b *Board) greets() bool {
 func (b *Board) File() string { return b.path("board.toml") }
 
 // Config is the configuration of ssh, in which the host board is this one, and Bin a directory with an ssh that uses it.
-func (b *Board) Config() string { return b.path("ssh_config") }
+func (b *Board) Config() string { return b.config }
 func (b *Board) Bin() string    { return b.path("bin") }
 
 // Said is what the board has said on its console.
@@ -168,18 +173,13 @@ func (b *Board) prepare(ctx context.Context, i image) (err error) {
 	if _, err := term.MakeRaw(int(b.port.Fd())); err != nil {
 		return err
 	}
-	for name, f := range map[string]**os.File{"do": &b.do, "done": &b.done} {
-		if err := unix.Mkfifo(b.path(name), 0o600); err != nil {
-			return err
-		}
-		if *f, err = os.OpenFile(b.path(name), os.O_RDWR, 0); err != nil { // open for as long as others come and go
-			return err
-		}
+	if b.relay, err = parts.NewRelay(b.o.Dir, b.power); err != nil {
+		return err
 	}
 	board := hardware[b.o.Board]
 	b.argv = slices.Concat(board.qemu, []string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-m", fmt.Sprint(b.o.Memory >> 20),
-		"-kernel", i.kernel, "-initrd", b.path("archive"), "-append", "console=" + board.console + " quiet panic=1",
+		"-kernel", i.kernel, "-initrd", b.path("archive"), "-append", "console=" + board.console + " " + kernelLine,
 		"-chardev", "socket,id=console,fd=3", "-serial", "chardev:console",
 	}, qemu.Card(b.path("card"), "card"))
 	var own newc.Archive
@@ -197,7 +197,7 @@ func (b *Board) prepare(ctx context.Context, i image) (err error) {
 			return err
 		}
 	}
-	file += fmt.Sprintf("power = [\"sh\", \"-c\", 'echo $1 >\"$2/do\" && read -r x <\"$2/done\" && [ \"$x\" = done ]', \"sh\", \"{action}\", %q]\noff_seconds = 0\n", b.o.Dir)
+	file += b.relay.Power() + "off_seconds = 0\n"
 	if b.o.Board == Serial {
 		file += bootLoader
 	}
@@ -229,29 +229,34 @@ func (b *Board) serve(ctx context.Context, own *newc.Archive) error {
 	if err := l.Close(); err != nil {
 		return err
 	}
-	text := map[string][]byte{}
-	for _, name := range []string{"host", "client"} {
-		if _, err := command.Run(ctx, command.Options{}, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "board", "-f", b.path(name)); err != nil {
-			return err
-		}
-		for _, name := range []string{name, name + ".pub"} {
-			if text[name], err = os.ReadFile(b.path(name)); err != nil {
-				return err
-			}
-		}
+	if b.config, err = parts.Client(ctx, b.o.Dir, at, ""); err != nil {
+		return err
+	}
+	host, err := os.ReadFile(b.path(parts.HostKey))
+	if err != nil {
+		return err
+	}
+	client, err := os.ReadFile(b.path(parts.ClientKey + ".pub"))
+	if err != nil {
+		return err
 	}
 	for _, dir := range []string{"etc/dropbear", "root", "root/.ssh"} {
 		own.Add(dir, 0o040700, nil)
 	}
-	own.Add("etc/dropbear/host", 0o100600, text["host"])
-	own.Add("root/.ssh/authorized_keys", 0o100600, text["client.pub"])
+	own.Add("etc/dropbear/host", 0o100600, host)
+	own.Add("root/.ssh/authorized_keys", 0o100600, client)
 	b.argv = append(b.argv, "-netdev", fmt.Sprintf("user,id=net,restrict=on,hostfwd=tcp:%s-:22", b.address), "-device", "virtio-net-pci,netdev=net,romfile=")
-	config := fmt.Sprintf("Host board\n HostName 127.0.0.1\n Port %d\n User root\n IdentityFile %s\n IdentitiesOnly yes\n UserKnownHostsFile %s\n GlobalKnownHostsFile /dev/null\n StrictHostKeyChecking yes\n", at, b.path("client"), b.path("known"))
 	return errors.Join(
-		os.WriteFile(b.Config(), []byte(config), 0o600),
-		os.WriteFile(b.path("known"), fmt.Appendf(nil, "[127.0.0.1]:%d %s", at, text["host.pub"]), 0o600),
 		os.Mkdir(b.Bin(), 0o755),
 		os.WriteFile(filepath.Join(b.Bin(), "ssh"), fmt.Appendf(nil, "#!/bin/sh\nPATH=${PATH#*:} exec ssh -F '%s' \"$@\"\n", b.Config()), 0o755))
+}
+
+// power switches it.
+func (b *Board) power(on bool) error {
+	if on {
+		return b.on()
+	}
+	return b.off()
 }
 
 // on switches it on.
@@ -346,33 +351,13 @@ func (b *Board) pace(n int) {
 	}
 }
 
-// obey switches the power as the program in the board's file asks for.
-func (b *Board) obey() {
-	orders := bufio.NewScanner(b.do)
-	for orders.Scan() {
-		var err error
-		switch order := orders.Text(); order {
-		case "on":
-			err = b.on()
-		case "off":
-			err = b.off()
-		default:
-			err = fmt.Errorf("what is %q?", order)
-		}
-		answer := "done\n"
-		if err != nil {
-			answer = strings.ReplaceAll(err.Error(), "\n", "; ") + "\n"
-		}
-		if _, err := b.done.WriteString(answer); err != nil {
-			return
-		}
-	}
-}
-
 // Close switches the board off for ever. An error is one that it had meanwhile.
 func (b *Board) Close() error {
+	if b.relay != nil {
+		b.relay.Close()
+	}
 	err := b.off()
-	for _, f := range []*os.File{b.do, b.done, b.cable, b.port} {
+	for _, f := range []*os.File{b.cable, b.port} {
 		if f != nil {
 			_ = f.Close()
 		}
