@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -40,7 +42,9 @@ func (s *saved) Close() error {
 	return err
 }
 
-// Save implements workload.Chip.
+// Save implements workload.Chip. A filesystem's own threads may move what it holds while the chip is read, from a block that is
+// read later to one that was read before; so it is read until nothing has changed between two readings: in between, all of
+// it was as it is saved.
 func (c *simulatedChip) Save(ctx context.Context) (workload.Contents, error) {
 	d, err := mtd.Open(nandDevice, false)
 	if err != nil {
@@ -51,7 +55,7 @@ func (c *simulatedChip) Save(ctx context.Context) (workload.Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.save(ctx, d)
+	s, err := save(ctx, shape{d.Blocks(), d.Pages(), d.PageSize, d.OOBSize}, d)
 	if err = errors.Join(err, quick()); err != nil {
 		if s != nil {
 			_ = s.Close()
@@ -61,46 +65,71 @@ func (c *simulatedChip) Save(ctx context.Context) (workload.Contents, error) {
 	return s, nil
 }
 
-func (c *simulatedChip) save(ctx context.Context, d *mtd.Device) (*saved, error) {
-	s := &saved{page: d.PageSize + d.OOBSize}
+// shape is a chip's: numbers of blocks and of pages in each, and bytes of a page.
+type shape struct{ blocks, pages, data, spare int }
+
+// rawChip is what is read of a chip; mtd.Device has it.
+type rawChip interface {
+	Bad(block int) (bool, error)
+	ReadRaw(block, page int, data, spare []byte) error
+}
+
+// mostReadings is how often a chip is read at most: threads that clean a whole chip up end earlier.
+const mostReadings = 100
+
+func save(ctx context.Context, of shape, chip rawChip) (*saved, error) {
+	s := &saved{page: of.data + of.spare}
 	var err error
 	// Pages that are never touched take no memory.
-	if s.memory, err = unix.Mmap(-1, 0, d.Blocks()*d.Pages()*s.page, unix.PROT_READ|unix.PROT_WRITE,
+	if s.memory, err = unix.Mmap(-1, 0, of.blocks*of.pages*s.page, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE); err != nil {
 		return nil, fmt.Errorf("memory for it: %w", err)
 	}
-	data, oob := make([]byte, d.EraseSize), make([]byte, d.Pages()*d.OOBSize)
-	for n := range d.Blocks() {
+	for range mostReadings {
+		if same, err := s.read(ctx, of, chip); same || err != nil {
+			return s, err
+		}
+	}
+	return s, fmt.Errorf("its filesystem goes on writing: no two of %d readings are equal", mostReadings)
+}
+
+// read reads a chip, and reports whether it has what it had before.
+func (s *saved) read(ctx context.Context, of shape, chip rawChip) (same bool, err error) {
+	before := s.blocks
+	s.blocks, s.count, same = []savedBlock{}, 0, before != nil
+	data, spare := make([]byte, of.pages*of.data), make([]byte, of.pages*of.spare)
+	for n := range of.blocks {
 		if ctx.Err() != nil {
-			return s, context.Cause(ctx)
-		}
-		bad, err := d.Bad(n)
-		if err != nil {
-			return s, err
-		}
-		if bad {
-			s.blocks = append(s.blocks, savedBlock{number: n, bad: true})
-			continue
-		}
-		if err := d.ReadRaw(n, 0, data, oob); err != nil {
-			return s, err
+			return false, context.Cause(ctx)
 		}
 		b := savedBlock{number: n}
-		for p := range d.Pages() {
-			main, spare := data[p*d.PageSize:(p+1)*d.PageSize], oob[p*d.OOBSize:(p+1)*d.OOBSize]
-			if mtd.Erased(main) && mtd.Erased(spare) {
-				continue
-			}
-			to := s.memory[s.count*s.page:]
-			copy(to[copy(to, main):], spare)
-			b.pages = append(b.pages, p)
-			s.count++
+		if b.bad, err = chip.Bad(n); err != nil {
+			return false, err
 		}
-		if len(b.pages) > 0 {
+		if !b.bad {
+			if err := chip.ReadRaw(n, 0, data, spare); err != nil {
+				return false, err
+			}
+			for p := range of.pages {
+				main, beside := data[p*of.data:(p+1)*of.data], spare[p*of.spare:(p+1)*of.spare]
+				if mtd.Erased(main) && mtd.Erased(beside) {
+					continue
+				}
+				to := s.memory[s.count*s.page : (s.count+1)*s.page]
+				if same = same && bytes.Equal(to[:of.data], main) && bytes.Equal(to[of.data:], beside); !same {
+					copy(to[copy(to, main):], beside)
+				}
+				b.pages = append(b.pages, p)
+				s.count++
+			}
+		}
+		if b.bad || len(b.pages) > 0 {
 			s.blocks = append(s.blocks, b)
 		}
 	}
-	return s, nil
+	return same && slices.EqualFunc(before, s.blocks, func(a, b savedBlock) bool {
+		return a.number == b.number && a.bad == b.bad && slices.Equal(a.pages, b.pages)
+	}), nil
 }
 
 // Renew implements workload.Chip.
