@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 GO ?= $(shell command -v go || echo /usr/local/go/bin/go)
 VERSION := $(shell git describe --always --abbrev=10 --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
-SOURCES := go.mod go.sum $(shell find cmd internal docs -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.js' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path 'docs/*.md' -o -path '*/completion/*' -o -path '*/dataset/profiles/*.json' \) -print)
+SOURCES := go.mod go.sum $(shell find cmd internal docs -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.js' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name '*.config' -o -name 'known.txt' -o -path 'docs/*.md' -o -path '*/completion/*' -o -path '*/generated/profiles/*.json' \) -print)
 COMMIT := $(shell git show -s --format=%H 2>/dev/null)
 COMMIT_DATE := $(shell TZ=UTC0 git show -s --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 BUILD := whichfs/internal/sys/build
@@ -25,7 +25,7 @@ HANG := 150m
 TEST := $(GO) test -exec $(CURDIR)/scripts/own-mounts -vet=off -count=1 -timeout $(HANG) -v
 # Simulations and judgements that start no goroutine (lint holds them to it): the
 # race detector finds nothing in them, and takes up to eight times as long.
-ALONE := $(addprefix whichfs/internal/,flash/flashtest flash host/dataset judge/stats judge/verdict host/dataset/texture flash/twin flash/models fault/states)
+ALONE := $(addprefix whichfs/internal/,flash/flashtest flash host/dataset plan/tree/generated judge/stats judge/verdict plan/tree/texture flash/twin flash/models fault/states)
 # Nor in SQLite, which is translated from C and takes three times as long, in the models of flash, which are among the
 # above, and in compressing. What calls them is compiled for the detector. A package that uses maps of sync or generic
 # types with atomic fields cannot be among them: its copies of their code do not tell the detector what they order, and

@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/plan/tree"
 	"whichfs/internal/plan/tree/generated"
 	"whichfs/internal/plan/tree/squeeze"
-	"whichfs/internal/plan/tree/treetest"
 	"whichfs/internal/sys/cache"
+	"whichfs/internal/target/memory/memorytest"
 	"whichfs/internal/testing/must"
 )
 
@@ -37,7 +37,7 @@ func TestBuildPart(t *testing.T) {
 	estimated(t, d, [3]int{749, 668, 677}, 400)
 	archive, err := os.ReadFile(d.Path)
 	must.Do(t, err)
-	treetest.Loadable(t, tree.Info{Size: d.Size, Files: d.Files, Digest: d.Digest}, archive)
+	memorytest.Loadable(t, tree.Info{Size: d.Size, Files: d.Files, Digest: d.Digest}, archive)
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Path), ".scratch")); len(left) != 0 {
 		t.Errorf("left over: %v", left)
 	}

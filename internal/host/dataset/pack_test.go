@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/plan/tree"
-	"whichfs/internal/plan/tree/treetest"
+	"whichfs/internal/target/memory/memorytest"
 	"whichfs/internal/testing/must"
 )
 
@@ -144,7 +144,7 @@ func TestPackWeirdTree(t *testing.T) {
 	if !bytes.Equal(tail, make([]byte, 1024)) {
 		t.Error("it does not end with two empty blocks")
 	}
-	treetest.Loadable(t, info, archive)
+	memorytest.Loadable(t, info, archive)
 }
 
 // The same tree yields the same archive, whatever its times, its location and

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"whichfs/internal/plan/tree/treetest"
+	"whichfs/internal/target/memory/memorytest"
 	"whichfs/internal/testing/must"
 )
 
@@ -74,7 +74,7 @@ func TestRepack(t *testing.T) {
 	if info.Files != 2 || info.Size != 4 {
 		t.Errorf("%d files of %d B, want 2 of 4", info.Files, info.Size)
 	}
-	treetest.Loadable(t, info, out.Bytes())
+	memorytest.Loadable(t, info, out.Bytes())
 }
 
 // A link whose target is skipped keeps the contents.
@@ -90,7 +90,7 @@ func TestRepackLinkToSkippedFile(t *testing.T) {
 	if h := found["b/"]; h == nil || h.Mode != 0o755 {
 		t.Errorf("the directory above it: %+v", h)
 	}
-	treetest.Loadable(t, info, out.Bytes())
+	memorytest.Loadable(t, info, out.Bytes())
 }
 
 func TestRepackRefuses(t *testing.T) {
@@ -133,7 +133,7 @@ func FuzzRepack(f *testing.F) {
 		if err != nil {
 			return
 		}
-		treetest.Loadable(t, info, once.Bytes())
+		memorytest.Loadable(t, info, once.Bytes())
 		if _, err := Repack(ctx, bytes.NewReader(once.Bytes()), &twice, o); err != nil {
 			t.Fatalf("its own archive is rejected: %v", err)
 		}

@@ -12,7 +12,7 @@ import (
 	"whichfs/internal/plan/tree"
 	"whichfs/internal/plan/tree/squeeze"
 	"whichfs/internal/plan/tree/texture"
-	"whichfs/internal/plan/tree/treetest"
+	"whichfs/internal/target/memory/memorytest"
 	"whichfs/internal/testing/must"
 )
 
@@ -80,7 +80,7 @@ func TestGeneratedTreesAreAlike(t *testing.T) {
 				size = 64 << 20 // otherwise there are too few files
 			}
 			info, archive := generate(t, p, size, 1)
-			treetest.Loadable(t, info, archive)
+			memorytest.Loadable(t, info, archive)
 			q, err := Measure(ctx, p.Name, bytes.NewReader(archive))
 			must.Do(t, err)
 			if q.Of != info.Digest {
@@ -204,6 +204,6 @@ func FuzzProfile(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		treetest.Loadable(t, info, b.Bytes())
+		memorytest.Loadable(t, info, b.Bytes())
 	})
 }

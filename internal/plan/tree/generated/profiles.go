@@ -21,7 +21,7 @@ import (
 // dot-git is that of a repository with the sources of Go 1.26: two packs of its library and its
 // commands, and its tests as loose objects.
 //
-//go:generate go run ./record profiles debian-armhf kernel-source build-large build-small
+//go:generate go run ../../../host/dataset/record profiles debian-armhf kernel-source build-large build-small
 //go:embed profiles/*.json
 var profileFiles embed.FS
 

@@ -1,5 +1,5 @@
-// Package treetest checks archives of trees.
-package treetest
+// Package memorytest checks archives of trees.
+package memorytest
 
 import (
 	"bytes"
