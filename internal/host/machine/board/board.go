@@ -370,7 +370,7 @@ func (s *session) bringAgent(ctx context.Context, arch, path string, size int64)
 	l, how := s.line, "sent for this run"
 	at, checked := l.resident()
 	if at == "" {
-		digest, had, err := s.bring(ctx, item{path, size, agentName, "", fmt.Sprintf("sending the agent for %s (%.1f MB) to %s", arch, float64(size)/1e6, l.place.Name)})
+		digest, had, err := s.bring(ctx, item{path, size, agentName, "the agent", "", fmt.Sprintf("sending the agent for %s (%.1f MB) to %s", arch, float64(size)/1e6, l.place.Name)})
 		if had {
 			how = "kept as " + s.machine.file.Agent
 		}
@@ -506,12 +506,8 @@ func (s *session) prepare(ctx context.Context, spec machine.Spec) (wire.Prepare,
 			p.Data[i].Path = ""
 			continue
 		}
-		text := fmt.Sprintf("sending %s to %s", size, l.place.Name)
-		if l.place.serial() { // it is packed, by how much is not known before
-			text += ": at most about " + lasting(int(d.Archive), l.place.Baud)
-		}
-		name := fmt.Sprintf("data-%d", i)
-		if _, _, err := s.bring(ctx, item{d.Path, d.Archive, name, "." + name, text}); err != nil {
+		text, name := fmt.Sprintf("sending %s to %s", size, l.place.Name), fmt.Sprintf("data-%d", i)
+		if _, _, err := s.bring(ctx, item{d.Path, d.Archive, name, "data set " + d.Name, "." + name, text}); err != nil {
 			return p, err
 		}
 		p.Data[i].Path = in(l.dir, name)
@@ -522,7 +518,7 @@ func (s *session) prepare(ctx context.Context, spec machine.Spec) (wire.Prepare,
 	}
 	for i, f := range files {
 		name := fmt.Sprintf("module-%d", i)
-		if _, err := l.send(ctx, spec.Modules[i], f.Size, name); err != nil {
+		if _, err := l.send(ctx, spec.Modules[i], f.Size, name, "module "+f.Base); err != nil {
 			return p, err
 		}
 		p.Modules = append(p.Modules, wire.Module{Name: f.Base, Path: in(l.dir, name), Size: f.Size})
@@ -533,7 +529,7 @@ func (s *session) prepare(ctx context.Context, spec machine.Spec) (wire.Prepare,
 			return p, &result.Failure{Outcome: result.LabFailed, Reason: "cannot send a program", Err: err}
 		}
 		name := fmt.Sprintf("program-%d", i)
-		if _, err := l.send(ctx, archive, info.Size(), name); err != nil {
+		if _, err := l.send(ctx, archive, info.Size(), name, "a program"); err != nil {
 			return p, err
 		}
 		p.Programs = append(p.Programs, in(l.dir, name))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"whichfs/internal/result"
 )
@@ -18,6 +19,7 @@ type item struct {
 	path string
 	size int64
 	name string // in the directory
+	what string // it is, for whoever waits
 	// beside is what follows the agent's path in the name of the file in which the board keeps it.
 	beside string
 	// sending is told before it is sent.
@@ -55,8 +57,12 @@ func (s *session) bring(ctx context.Context, i item) (digest string, had bool, e
 			return digest, true, nil
 		}
 	}
-	l.o.Progress(i.sending)
-	if digest, err = l.send(ctx, i.path, i.size, i.name); err != nil || at == "" {
+	text := i.sending
+	if l.place.serial() { // it is packed, by how much is not known before
+		text += ": at most about " + lasting(int(i.size), l.place.Baud)
+	}
+	l.o.Progress(text)
+	if digest, err = l.send(ctx, i.path, i.size, i.name, i.what); err != nil || at == "" {
 		return digest, false, err
 	}
 	_, err = l.carry(ctx, nil, keeping, to, at)
@@ -67,16 +73,47 @@ func (s *session) bring(ctx context.Context, i item) (digest string, had bool, e
 	return digest, false, err
 }
 
+// told is how often progress is reported.
+const told = 20 * time.Second
+
+// telling returns what is told how much of something has been sent, in bytes, and says so now and then.
+func telling(o Options, what string, to Place, size int64) func(done int64) {
+	begun := time.Now()
+	last := begun
+	return func(done int64) {
+		if time.Since(last) < told || done == 0 || done == size {
+			return
+		}
+		last = time.Now()
+		left := time.Duration(float64(time.Since(begun)) / float64(done) * float64(size-done))
+		o.Progress(fmt.Sprintf("sending %s to %s: %d %%, about %v left", what, to.Name, 100*done/size, left.Round(time.Second)))
+	}
+}
+
+// watched is a reader that tells how much was read.
+type watched struct {
+	io.Reader
+	done int64
+	tell func(done int64)
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	w.done += int64(n)
+	w.tell(w.done)
+	return n, err
+}
+
 // send writes the first size bytes of a file of this host into the directory on the board, and checks
 // what arrived. It returns the digest.
-func (l *line) send(ctx context.Context, path string, size int64, name string) (digest string, err error) {
+func (l *line) send(ctx context.Context, path string, size int64, name, what string) (digest string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot send " + name + " to " + l.place.Name, Err: err}
 	}
 	defer f.Close() //nolint:errcheck // read only
 	hash := sha256.New()
-	content := io.TeeReader(io.LimitReader(f, size), hash)
+	var content io.Reader = &watched{Reader: io.TeeReader(io.LimitReader(f, size), hash), tell: telling(l.o, what, l.place, size)}
 	unpack := l.unpacker()
 	packed := content
 	var all chan error

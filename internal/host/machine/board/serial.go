@@ -278,21 +278,11 @@ const (
 	leastBlock = 1 << 10
 	// mostCoded characters of base64 or octal are in a line; a terminal takes 4095.
 	mostCoded = 3000
-	// told is how often progress is reported.
-	told = 20 * time.Second
 )
 
 // sendPacked appends bytes to file $d/p.
 func (s *serial) sendPacked(ctx context.Context, content []byte) error {
-	begun, last := time.Now(), time.Now()
-	progress := func(done int) {
-		if time.Since(last) < told || done == 0 {
-			return
-		}
-		last = time.Now()
-		left := time.Duration(float64(time.Since(begun)) / float64(done) * float64(len(content)-done))
-		s.o.Progress(fmt.Sprintf("sending the agent to %s: %d %%, about %v left", s.place.Name, 100*done/len(content), left.Round(time.Second)))
-	}
+	progress := telling(s.o, "the agent", s.place, int64(len(content)))
 	done, err := s.sendRaw(ctx, content, progress)
 	if err != nil || done == len(content) {
 		return err
@@ -303,7 +293,7 @@ func (s *serial) sendPacked(ctx context.Context, content []byte) error {
 
 // sendRaw sends blocks of bytes as they are, each of which is checked. Where that does not work, it returns
 // how many have arrived.
-func (s *serial) sendRaw(ctx context.Context, content []byte, progress func(done int)) (int, error) {
+func (s *serial) sendRaw(ctx context.Context, content []byte, progress func(done int64)) (int, error) {
 	c := s.console
 	able, err := c.ask(ctx, "", `echo ab | head -c 1 && stty "$w"`, answerLimit, nil)
 	if err != nil || able.status != 0 || able.text != "a" {
@@ -328,7 +318,7 @@ func (s *serial) sendRaw(ctx context.Context, content []byte, progress func(done
 		if digest, _, _ := strings.Cut(got.text, " "); digest == digest5(string(block)) {
 			done, failed, before = done+len(block), 0, `cat "$d/b" >>"$d/p" && `
 			size = min(2*size, most)
-			progress(done)
+			progress(int64(done))
 			continue
 		}
 		if strings.Contains(got.text, "No space left") {
@@ -345,7 +335,7 @@ func (s *serial) sendRaw(ctx context.Context, content []byte, progress func(done
 }
 
 // sendText sends lines of text that the reader checks.
-func (s *serial) sendText(ctx context.Context, content []byte, done int, progress func(done int)) error {
+func (s *serial) sendText(ctx context.Context, content []byte, done int, progress func(done int64)) error {
 	c := s.console
 	code := octal
 	if slices.Contains(s.about.has, "base64") {
@@ -360,7 +350,7 @@ func (s *serial) sendText(ctx context.Context, content []byte, done int, progres
 			return err
 		}
 		done += n
-		progress(done)
+		progress(int64(done))
 	}
 	return nil
 }
