@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/tree/generated"
@@ -90,14 +91,13 @@ func (a *Agent) generate(ctx context.Context, d scenario.Data) error {
 		return err
 	}
 	archive, to := io.Pipe()
-	over := make(chan error, 1)
-	go func() {
+	var over sync.WaitGroup
+	over.Go(func() {
 		_, err := g.Write(ctx, to)
-		_ = to.CloseWithError(err)
-		over <- err
-	}()
+		_ = to.CloseWithError(err) // the reader has it
+	})
 	err = a.keep(d, archive, "this processor generates another tree than the host")
 	_ = archive.Close() // a generator that makes more than that is not waited for
-	<-over
+	over.Wait()
 	return err
 }
