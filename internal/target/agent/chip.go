@@ -116,7 +116,12 @@ func (s *saved) read(ctx context.Context, of shape, chip rawChip) (same bool, er
 					continue
 				}
 				to := s.memory[s.count*s.page : (s.count+1)*s.page]
-				if same = same && bytes.Equal(to[:of.data], main) && bytes.Equal(to[of.data:], beside); !same {
+				if same && !(bytes.Equal(to[:of.data], main) && bytes.Equal(to[of.data:], beside)) {
+					if same, err = random(of, chip, n, p, main, beside); err != nil {
+						return false, err
+					}
+				}
+				if !same {
 					copy(to[copy(to, main):], beside)
 				}
 				b.pages = append(b.pages, p)
@@ -130,6 +135,15 @@ func (s *saved) read(ctx context.Context, of shape, chip rawChip) (same bool, er
 	return same && slices.EqualFunc(before, s.blocks, func(a, b savedBlock) bool {
 		return a.number == b.number && a.bad == b.bad && slices.Equal(a.pages, b.pages)
 	}), nil
+}
+
+// random reports whether a page reads differently each time, as one does that has lost its data.
+func random(of shape, chip rawChip, block, page int, main, beside []byte) (bool, error) {
+	data, spare := make([]byte, of.data), make([]byte, of.spare)
+	if err := chip.ReadRaw(block, page, data, spare); err != nil {
+		return false, err
+	}
+	return !bytes.Equal(data, main) || !bytes.Equal(spare, beside), nil
 }
 
 // Renew implements workload.Chip.
