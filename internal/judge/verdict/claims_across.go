@@ -157,12 +157,11 @@ func (f *figures) bootKernels() []string {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return slices.Compare(version(a), version(b)) })
+	slices.SortFunc(all, compareKernels)
 	return all
 }
 
-// older compares versions of kernels.
-func older(a, b string) bool { return slices.Compare(version(a), version(b)) < 0 }
+func compareKernels(a, b string) int { return slices.Compare(version(a), version(b)) }
 
 // version is a kernel's version in numbers: 6.12 is newer than 6.1.
 func version(kernel string) (numbers []int) {

@@ -48,7 +48,7 @@ func (s *subject) of(t study.Term) *series {
 	}
 	prefix, oldest := t.Phase[:strings.IndexByte(t.Phase, ' ')+1], ""
 	for k, one := range s.figures {
-		if kernel, ok := strings.CutPrefix(k.phase, prefix); ok && k.metric == t.Metric && (x == nil || older(kernel, oldest)) {
+		if kernel, ok := strings.CutPrefix(k.phase, prefix); ok && k.metric == t.Metric && (x == nil || compareKernels(kernel, oldest) < 0) {
 			x, oldest = one, kernel
 		}
 	}

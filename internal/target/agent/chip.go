@@ -93,7 +93,7 @@ func save(ctx context.Context, of shape, chip rawChip) (*saved, error) {
 	return s, fmt.Errorf("its filesystem goes on writing: no two of %d readings are equal", mostReadings)
 }
 
-// read reads a chip, and reports whether it has what it had before.
+// read replaces what is saved by what the chip has now. It returns true if that has not changed since the last call.
 func (s *saved) read(ctx context.Context, of shape, chip rawChip) (same bool, err error) {
 	before := s.blocks
 	s.blocks, s.count, same = []savedBlock{}, 0, before != nil
@@ -102,33 +102,36 @@ func (s *saved) read(ctx context.Context, of shape, chip rawChip) (same bool, er
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		b := savedBlock{number: n}
-		if b.bad, err = chip.Bad(n); err != nil {
+		bad, err := chip.Bad(n)
+		if err != nil {
 			return false, err
 		}
-		if !b.bad {
-			if err := chip.ReadRaw(n, 0, data, spare); err != nil {
-				return false, err
-			}
-			for p := range of.pages {
-				main, beside := data[p*of.data:(p+1)*of.data], spare[p*of.spare:(p+1)*of.spare]
-				if mtd.Erased(main) && mtd.Erased(beside) {
-					continue
-				}
-				to := s.memory[s.count*s.page : (s.count+1)*s.page]
-				if same && !(bytes.Equal(to[:of.data], main) && bytes.Equal(to[of.data:], beside)) {
-					if same, err = random(of, chip, n, p, main, beside); err != nil {
-						return false, err
-					}
-				}
-				if !same {
-					copy(to[copy(to, main):], beside)
-				}
-				b.pages = append(b.pages, p)
-				s.count++
-			}
+		if bad {
+			s.blocks = append(s.blocks, savedBlock{number: n, bad: true})
+			continue
 		}
-		if b.bad || len(b.pages) > 0 {
+		if err := chip.ReadRaw(n, 0, data, spare); err != nil {
+			return false, err
+		}
+		b := savedBlock{number: n}
+		for p := range of.pages {
+			main, beside := data[p*of.data:(p+1)*of.data], spare[p*of.spare:(p+1)*of.spare]
+			if mtd.Erased(main) && mtd.Erased(beside) {
+				continue
+			}
+			to := s.memory[s.count*s.page : (s.count+1)*s.page]
+			if same && !(bytes.Equal(to[:of.data], main) && bytes.Equal(to[of.data:], beside)) {
+				if same, err = random(of, chip, n, p, main, beside); err != nil {
+					return false, err
+				}
+			}
+			if !same {
+				copy(to[copy(to, main):], beside)
+			}
+			b.pages = append(b.pages, p)
+			s.count++
+		}
+		if len(b.pages) > 0 {
 			s.blocks = append(s.blocks, b)
 		}
 	}

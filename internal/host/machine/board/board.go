@@ -370,7 +370,7 @@ func (s *session) bringAgent(ctx context.Context, arch, path string, size int64)
 	l, how := s.line, "sent for this run"
 	at, checked := l.resident()
 	if at == "" {
-		digest, had, err := s.bring(ctx, item{path, size, agentName, "the agent", "", fmt.Sprintf("sending the agent for %s (%.1f MB) to %s", arch, float64(size)/1e6, l.place.Name)})
+		digest, had, err := s.bring(ctx, item{path, size, agentName, "", "the agent", "the agent for " + arch})
 		if had {
 			how = "kept as " + s.machine.file.Agent
 		}
@@ -500,14 +500,14 @@ func (s *session) prepare(ctx context.Context, spec machine.Spec) (wire.Prepare,
 		if d.Kind != "tree" {
 			continue
 		}
-		size := fmt.Sprintf("data set %s (%.1f MB)", d.Name, float64(d.Archive)/1e6)
+		what := "data set " + d.Name
 		if d.Generated != "" {
-			l.o.Progress(fmt.Sprintf("%s generates %s", l.place.Name, size))
+			l.o.Progress(fmt.Sprintf("%s generates %s (%s)", l.place.Name, what, megabytes(d.Archive)))
 			p.Data[i].Path = ""
 			continue
 		}
-		text, name := fmt.Sprintf("sending %s to %s", size, l.place.Name), fmt.Sprintf("data-%d", i)
-		if _, _, err := s.bring(ctx, item{d.Path, d.Archive, name, "data set " + d.Name, "." + name, text}); err != nil {
+		name := fmt.Sprintf("data-%d", i)
+		if _, _, err := s.bring(ctx, item{d.Path, d.Archive, name, "." + name, what, what}); err != nil {
 			return p, err
 		}
 		p.Data[i].Path = in(l.dir, name)
@@ -549,7 +549,7 @@ func (l *line) workFor(storage string) string {
 func (s *session) drop(ctx context.Context, p wire.Prepare) error {
 	var paths []string
 	for _, d := range p.Data {
-		if d.Kind == "tree" && d.Path != "" {
+		if d.Path != "" {
 			paths = append(paths, d.Path)
 		}
 	}

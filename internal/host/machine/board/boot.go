@@ -63,11 +63,11 @@ func (s booting) Boot(ctx context.Context, b machine.Boot, events machine.Events
 		if events.Phase != nil {
 			events.Phase(phase)
 		}
-		one, failed := s.bootOnce(ctx, m.file.Loader.from(on.Path, c, kernels[i]))
-		if failed == nil {
-			failed = one.check(m.file.Loader, kernels[i])
+		var one booted
+		if one, err = s.bootOnce(ctx, m.file.Loader.from(on.Path, c, kernels[i])); err == nil {
+			err = one.check(m.file.Loader, kernels[i])
 		}
-		if err = failed; err != nil {
+		if err != nil {
 			break
 		}
 		all[i] = append(all[i], one)

@@ -19,11 +19,10 @@ type item struct {
 	path string
 	size int64
 	name string // in the directory
-	what string // it is, for whoever waits
 	// beside is what follows the agent's path in the name of the file in which the board keeps it.
 	beside string
-	// sending is told before it is sent.
-	sending string
+	// what it is, and in full, for whoever waits.
+	what, full string
 }
 
 // kept copies file $2, if the board has it, to file $3, and prints its digest, which $4 computes.
@@ -46,18 +45,17 @@ func (s *session) bring(ctx context.Context, i item) (digest string, had bool, e
 	l, to, at := s.line, in(s.line.dir, i.name), ""
 	if keeps := s.machine.file.Agent; keeps != "" {
 		at = keeps + i.beside
-		if digest, err = digestOf(i.path); err != nil {
-			return "", false, err
-		}
 		said, err := l.carry(ctx, nil, kept, at, to, l.digester(in(l.dir, agentName)))
 		if err != nil {
 			return "", false, l.failed("looking for "+at, err)
 		}
-		if got, _, _ := strings.Cut(said, " "); got == digest {
-			return digest, true, nil
+		if got, _, _ := strings.Cut(said, " "); got != "" {
+			if digest, err = digestOf(i.path); err != nil || got == digest {
+				return digest, err == nil, err
+			}
 		}
 	}
-	text := i.sending
+	text := fmt.Sprintf("sending %s (%s) to %s", i.full, megabytes(i.size), l.place.Name)
 	if l.place.serial() { // it is packed, by how much is not known before
 		text += ": at most about " + lasting(int(i.size), l.place.Baud)
 	}
@@ -72,6 +70,9 @@ func (s *session) bring(ctx context.Context, i item) (digest string, had bool, e
 	}
 	return digest, false, err
 }
+
+// megabytes is a size as it is told.
+func megabytes(size int64) string { return fmt.Sprintf("%.1f MB", float64(size)/1e6) }
 
 // told is how often progress is reported.
 const told = 20 * time.Second

@@ -208,8 +208,7 @@ func (s *session) equip(ctx context.Context, k kit) error {
 		return nil
 	}
 	l := s.line
-	_, _, err := s.bring(ctx, item{k.path, k.size, archiveName, "the programs", ".tools",
-		fmt.Sprintf("sending %s (%.1f MB) to %s", strings.Join(k.programs, ", "), float64(k.size)/1e6, l.place.Name)})
+	_, _, err := s.bring(ctx, item{k.path, k.size, archiveName, ".tools", "the programs", strings.Join(k.programs, ", ")})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"whichfs/internal/plan/tree"
 	"whichfs/internal/plan/tree/squeeze"
+	"whichfs/internal/plan/tree/texture"
 )
 
 // Limits of generated trees, in bytes.
@@ -19,27 +20,26 @@ const (
 	mostGenerated  = 64 << 30
 )
 
-// Generate writes the canonical archive of a tree like the profile's, with
-// size bytes in its files (slightly more or less if there are only small
-// ones). The same profile, size and seed yield the same archive on every
-// machine. Contents are generated while they are written; only names are held
-// in memory.
-func Generate(ctx context.Context, w io.Writer, p Profile, size int64, seed uint64) (tree.Info, error) {
-	if size < leastGenerated || size > mostGenerated {
-		return tree.Info{}, fmt.Errorf("a tree of %d bytes: the size must be between %d and %d", size, int64(leastGenerated), int64(mostGenerated))
+// Write writes the canonical archive of a tree like the profile's, with about Size bytes in its files (slightly more or
+// less if there are only small ones). The same tree is the same archive on every machine. Contents are generated while
+// they are written; only names are held in memory.
+func (t Tree) Write(ctx context.Context, w io.Writer) (tree.Info, error) {
+	p := t.Profile
+	if t.Size < leastGenerated || t.Size > mostGenerated {
+		return tree.Info{}, fmt.Errorf("a tree of %d bytes: the size must be between %d and %d", t.Size, int64(leastGenerated), int64(mostGenerated))
 	}
 	if err := p.check(); err != nil {
 		return tree.Info{}, fmt.Errorf("profile %s: %w", p.Name, err)
 	}
-	c := chance(mixed(seed, 0))
-	s := newSketch(&c, p, size)
+	c := texture.Source(mixed(t.Seed, 0))
+	s := newSketch(&c, p, t.Size)
 	for _, name := range slices.Concat(s.dirs, s.files) {
 		if len(name) > tree.MaxPath {
 			return tree.Info{}, fmt.Errorf("profile %s: its directories are too deep for their names: a path of %d bytes, %d are allowed", p.Name, len(name), tree.MaxPath)
 		}
 	}
-	s.lengths(size)
-	g := &generator{p: p, seed: seed, sketch: s, lots: s.lots()}
+	s.lengths(t.Size)
+	g := &generator{p: p, seed: t.Seed, sketch: s, lots: s.lots()}
 	return tree.Write(ctx, w, g.entries(), nil)
 }
 
@@ -59,7 +59,7 @@ func scaled(n, a, b int64) int64 {
 
 // sketch is a tree without contents.
 type sketch struct {
-	c     *chance
+	c     *texture.Source
 	p     Profile
 	dirs  []string
 	files []string
@@ -67,7 +67,7 @@ type sketch struct {
 	links [][2]string
 }
 
-func newSketch(c *chance, p Profile, size int64) *sketch {
+func newSketch(c *texture.Source, p Profile, size int64) *sketch {
 	s := &sketch{c: c, p: p}
 	files := max(1, int(scaled(int64(p.Files), size, p.Bytes)))
 	dirs := share(scaled(int64(p.Dirs), size, p.Bytes), widen(p.DirDepths))
@@ -129,7 +129,7 @@ func (s *sketch) level(dirs []*branch, files, below, links int64, fileNames, dir
 			next = append(next, &branch{path: name})
 		}
 		for range linksEach[i] {
-			to := s.files[first+int(s.c.below(inEach[i]))]
+			to := s.files[first+int(s.c.Below(inEach[i]))]
 			s.links = append(s.links, [2]string{f.name(s.c, int64(len(path.Base(to)))), path.Base(to)})
 		}
 	}
@@ -183,16 +183,16 @@ func (s *sketch) stretch(want int64) {
 }
 
 // draw returns a size of class k; the mean is that of the class.
-func (z SizeClass) draw(c *chance, k int) int64 {
+func (z SizeClass) draw(c *texture.Source, k int) int64 {
 	if k == 0 {
 		return 0
 	}
 	low, high := int64(1)<<(k-1), int64(1)<<k-1
 	mean := z.Bytes / int64(z.Files)
 	if mean-low < high-mean {
-		return low + c.below(2*(mean-low)+1)
+		return low + c.Below(2*(mean-low)+1)
 	}
-	return high - c.below(2*(high-mean)+1)
+	return high - c.Below(2*(high-mean)+1)
 }
 
 // generator generates the contents.
@@ -214,7 +214,7 @@ func (g *generator) entries() []tree.Entry {
 		out = append(out, tree.Entry{
 			Path: f, Kind: tar.TypeReg, Mode: 0o644, Size: s.sizes[i],
 			Open: func() (io.ReadCloser, error) {
-				return &generated{g: g, file: i, left: s.sizes[i]}, nil
+				return &contents{g: g, file: i, left: s.sizes[i]}, nil
 			},
 		})
 	}
@@ -224,8 +224,8 @@ func (g *generator) entries() []tree.Entry {
 	return out
 }
 
-// generated reads a file. Only one is open at a time: they share a buffer.
-type generated struct {
+// contents reads a file. Only one is open at a time: they share a buffer.
+type contents struct {
 	g     *generator
 	file  int
 	block int    // next
@@ -233,7 +233,7 @@ type generated struct {
 	rest  []byte // generated but not yet read
 }
 
-func (r *generated) Read(p []byte) (int, error) {
+func (r *contents) Read(p []byte) (int, error) {
 	if len(r.rest) == 0 {
 		if r.left == 0 {
 			return 0, io.EOF
@@ -250,4 +250,4 @@ func (r *generated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (r *generated) Close() error { return nil }
+func (r *contents) Close() error { return nil }

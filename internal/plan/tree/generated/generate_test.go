@@ -34,7 +34,7 @@ func profile(t testing.TB, name string) Profile {
 func generate(t testing.TB, p Profile, size int64, seed uint64) (tree.Info, []byte) {
 	t.Helper()
 	var b bytes.Buffer
-	info, err := Generate(ctx, &b, p, size, seed)
+	info, err := Tree{p, size, seed}.Write(ctx, &b)
 	must.Do(t, err)
 	return info, b.Bytes()
 }
@@ -129,16 +129,16 @@ func TestGeneratedDigest(t *testing.T) {
 func TestGenerateRefuses(t *testing.T) {
 	p := profile(t, "build-small")
 	for _, size := range []int64{0, -1, leastGenerated - 1, mostGenerated + 1} {
-		if _, err := Generate(ctx, io.Discard, p, size, 1); err == nil {
+		if _, err := (Tree{p, size, 1}).Write(ctx, io.Discard); err == nil {
 			t.Errorf("%d bytes: no error", size)
 		}
 	}
-	if _, err := Generate(ctx, io.Discard, Profile{Name: "x"}, 1<<20, 1); err == nil {
+	if _, err := (Tree{Profile{Name: "x"}, 1 << 20, 1}).Write(ctx, io.Discard); err == nil {
 		t.Error("an empty profile: no error")
 	}
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := Generate(stopped, io.Discard, p, 1<<20, 1); !errors.Is(err, context.Canceled) {
+	if _, err := (Tree{p, 1 << 20, 1}).Write(stopped, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -197,7 +197,7 @@ func FuzzProfile(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		info, err := Generate(ctx, &b, p, leastGenerated, 1)
+		info, err := Tree{p, leastGenerated, 1}.Write(ctx, &b)
 		if err != nil && strings.Contains(err.Error(), "too deep for their names") {
 			return
 		}

@@ -4,27 +4,14 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
+
+	"whichfs/internal/plan/tree/texture"
 )
 
-// chance is wyrand, as in texture: the same numbers on every machine.
-type chance uint64
-
-func (c *chance) next() uint64 {
-	*c += 0xa0761d6478bd642f
-	hi, lo := bits.Mul64(uint64(*c), uint64(*c)^0xe7037ed1a0b428db)
-	return hi ^ lo
-}
-
-// below returns a number from 0 to n-1; n is at least 1.
-func (c *chance) below(n int64) int64 {
-	hi, _ := bits.Mul64(c.next(), uint64(n))
-	return int64(hi)
-}
-
 // shuffle permutes a list.
-func shuffle[T any](c *chance, list []T) {
+func shuffle[T any](c *texture.Source, list []T) {
 	for i := len(list) - 1; i > 0; i-- {
-		j := int(c.below(int64(i + 1)))
+		j := int(c.Below(int64(i + 1)))
 		list[i], list[j] = list[j], list[i]
 	}
 }
@@ -74,7 +61,7 @@ func widen(counts []int) []int64 {
 
 // draws returns n numbers, in any order, distributed over the classes of a
 // profile according to its counts.
-func draws(c *chance, n int, counts []int) []int64 {
+func draws(c *texture.Source, n int, counts []int) []int64 {
 	var out []int64
 	for k, times := range share(int64(n), widen(counts)) {
 		for range times {
@@ -86,17 +73,17 @@ func draws(c *chance, n int, counts []int) []int64 {
 }
 
 // inClass returns a number of a class; see Profile.Sizes.
-func inClass(c *chance, k int) int64 {
+func inClass(c *texture.Source, k int) int64 {
 	if k == 0 {
 		return 0
 	}
 	low := int64(1) << (k - 1)
-	return low + c.below(low)
+	return low + c.Below(low)
 }
 
 // spread divides n things among bins so that their distribution follows the
 // counts, as far as the sum allows.
-func spread(c *chance, n, bins int, counts []int) []int64 {
+func spread(c *texture.Source, n, bins int, counts []int) []int64 {
 	weights := draws(c, bins, counts)
 	if total(weights) == 0 {
 		weights = slices.Repeat([]int64{1}, bins)
@@ -117,13 +104,13 @@ const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 // name makes a name of about the given length that is unique in the directory:
 // it ends with its number, in as many digits as the last one needs.
-func (f *branch) name(c *chance, length int64) string {
+func (f *branch) name(c *texture.Source, length int64) string {
 	digits := len(strconv.FormatInt(int64(f.most), 36))
 	number := strconv.FormatInt(int64(f.names), 36)
 	f.names++
 	out := make([]byte, max(int(length), digits))
 	for i := range out {
-		out[i] = nameLetters[c.below(int64(len(nameLetters)))]
+		out[i] = nameLetters[c.Below(int64(len(nameLetters)))]
 	}
 	tail := out[len(out)-digits:]
 	for i := range tail {
@@ -137,11 +124,11 @@ func (f *branch) name(c *chance, length int64) string {
 }
 
 // nameLengths draws lengths of n names, in bytes.
-func nameLengths(c *chance, n int, counts []int) []int64 {
+func nameLengths(c *texture.Source, n int, counts []int) []int64 {
 	out := make([]int64, 0, n)
 	for k, times := range share(int64(n), widen(counts)) {
 		for range times {
-			out = append(out, max(1, int64(k*nameClass)+c.below(nameClass)))
+			out = append(out, max(1, int64(k*nameClass)+c.Below(nameClass)))
 		}
 	}
 	shuffle(c, out)

@@ -2,13 +2,11 @@
 package generated
 
 import (
-	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"path"
 	"strconv"
 	"strings"
@@ -113,11 +111,6 @@ func (t Tree) File() (string, error) {
 	}
 	sum := sha256.Sum256(append(text, generatorVersion))
 	return fmt.Sprintf("gen-%s-%s-%d-%s.tar", t.Profile.Name, media.FormatSize(t.Size), t.Seed, hex.EncodeToString(sum[:6])), nil
-}
-
-// Write writes the tree's canonical archive.
-func (t Tree) Write(ctx context.Context, w io.Writer) (tree.Info, error) {
-	return Generate(ctx, w, t.Profile, t.Size, t.Seed)
 }
 
 // Room is about how long the archive is, in bytes: names, and padding to whole blocks, add to the contents.

@@ -55,24 +55,26 @@ var letters = func() (out [256]byte) {
 	return out
 }()
 
-// source is wyrand (Wang Yi's, of the wyhash family).
-type source uint64
+// Source is wyrand (Wang Yi's, of the wyhash family): the same numbers on every machine.
+type Source uint64
 
-func (s *source) next() uint64 {
+func (s *Source) next() uint64 {
 	*s += 0xa0761d6478bd642f
 	hi, lo := bits.Mul64(uint64(*s), uint64(*s)^0xe7037ed1a0b428db)
 	return hi ^ lo
 }
 
-// below returns a number from 0 to n-1; n is at least 1.
-func (s *source) below(n int) int {
+// Below returns a number from 0 to n-1; n is at least 1.
+func (s *Source) Below(n int64) int64 {
 	hi, _ := bits.Mul64(s.next(), uint64(n))
-	return int(hi)
+	return int64(hi)
 }
+
+func (s *Source) below(n int) int { return int(s.Below(int64(n))) }
 
 // Fill fills p; nothing before p is repeated.
 func (t Texture) Fill(p []byte, seed uint64) {
-	s := source(seed)
+	s := Source(seed)
 	if t.Copy == 0 {
 		s.fresh(p, any)
 		return
@@ -95,7 +97,7 @@ func (t Texture) Fill(p []byte, seed uint64) {
 }
 
 // distance is the distance from a repetition back to its original.
-func (s *source) distance(at, far int) int {
+func (s *Source) distance(at, far int) int {
 	furthest := at % page
 	switch {
 	case s.below(1000) < far && at > page+nearest:
@@ -107,7 +109,7 @@ func (s *source) distance(at, far int) int {
 }
 
 // fresh generates bytes that are not repetitions.
-func (s *source) fresh(p []byte, odd int) {
+func (s *Source) fresh(p []byte, odd int) {
 	for len(p) > 0 {
 		word := s.next()
 		for i := 0; i < 2 && len(p) > 0; i++ {

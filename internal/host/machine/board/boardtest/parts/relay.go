@@ -35,8 +35,15 @@ func NewRelay(dir string, to func(on bool) error) (r *Relay, err error) {
 	}
 	r.work.Go(func() {
 		for orders := bufio.NewScanner(r.do); orders.Scan(); {
+			var err error
+			switch order := orders.Text(); order {
+			case "on", "off":
+				err = to(order == "on")
+			default:
+				err = fmt.Errorf("what is %q?", order)
+			}
 			answer := "done"
-			if err := to(orders.Text() == "on"); err != nil {
+			if err != nil {
 				answer = strings.ReplaceAll(err.Error(), "\n", "; ")
 			}
 			if _, err := r.done.WriteString(answer + "\n"); err != nil {
