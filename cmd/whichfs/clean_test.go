@@ -49,10 +49,22 @@ func onDevice(t *testing.T) (p *program, run *exec.Cmd, args []string, partition
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait(); losetup(t, "-d", device) })
 	name := filepath.Base(device)
+	partitions := func() []string {
+		found, _ := filepath.Glob("/sys/block/" + name + "/*/partition") // the pattern is right
+		return found
+	}
+	t.Cleanup(func() {
+		_ = run.Process.Kill()
+		_ = run.Wait()
+		// The device would keep a partition for the next file, and the agent ends a moment after the run.
+		for deadline := time.Now().Add(wait.Patience); len(partitions()) > 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			_ = exec.Command("delpart", device, "1").Run()
+		}
+		losetup(t, "-d", device)
+	})
 	for deadline := time.Now().Add(wait.Patience); partition == ""; time.Sleep(time.Millisecond) {
-		if found, _ := filepath.Glob("/sys/block/" + name + "/*/partition"); len(found) > 0 {
+		if found := partitions(); len(found) > 0 {
 			partition = filepath.Base(filepath.Dir(found[0]))
 		} else if time.Now().After(deadline) {
 			t.Fatalf("no partition of %s\n%s", name, errs.String())

@@ -70,7 +70,7 @@ type Claim struct {
 func Open(ctx context.Context, on media.Storage, destroy string, o Options) (*Claim, error) {
 	o.Roots = o.Roots.filled()
 	if o.LockWait <= 0 {
-		o.LockWait = 3 * time.Second
+		o.LockWait = momentary
 	}
 	if o.Appear <= 0 {
 		o.Appear = patience

@@ -25,6 +25,9 @@ import (
 // ourselves, and released before a trial: mkfs.btrfs also takes it since btrfs-progs 6.7, and would
 // wait forever.
 
+// momentary is how long others may hold a device, or have it open, who only look at it.
+const momentary = 3 * time.Second
+
 var errLocked = errors.New("locked by another process")
 
 // lockFile takes a lock, trying for up to wait: udev briefly holds one after every write.

@@ -79,11 +79,22 @@ func (p *Part) Close() error {
 	if p == nil || p.number == 0 {
 		return nil
 	}
-	if err := p.tell(unix.BLKPG_DEL_PARTITION, 0, 0); err != nil {
+	if err := p.remove(); err != nil {
 		return fmt.Errorf("removing partition %d of %s: %w", p.number, p.disk.Name(), err)
 	}
 	p.number = 0
 	return forget(p.record)
+}
+
+// remove has the kernel forget the partition, trying for a while: it is busy whenever a process has it open, and udev,
+// blkid and whoever lists devices open it for a moment.
+func (p *Part) remove() error {
+	for deadline := time.Now().Add(momentary); ; time.Sleep(20 * time.Millisecond) {
+		err := p.tell(unix.BLKPG_DEL_PARTITION, 0, 0)
+		if !errors.Is(err, unix.EBUSY) || !time.Now().Before(deadline) {
+			return err
+		}
+	}
 }
 
 func (p *Part) tell(op int32, start, length int64) error {

@@ -123,7 +123,7 @@ func (r Roots) removeStale(record string) error {
 		}
 		defer disk.Close() //nolint:errcheck // nothing is written
 		p := Part{disk: disk, number: int32(s.is.Number)}
-		switch err := p.tell(unix.BLKPG_DEL_PARTITION, 0, 0); {
+		switch err := p.remove(); {
 		case errors.Is(err, unix.EBUSY):
 			return errors.New(r.InUse(s.Name))
 		case err != nil:
