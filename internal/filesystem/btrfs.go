@@ -17,6 +17,7 @@ func Btrfs() Filesystem {
 	return Filesystem{
 		Name: "btrfs", Title: "Btrfs", Module: "btrfs", Reflink: true,
 		Compressed: CompressedExtents, Remembers: "/dev/btrfs-control",
+		Asks: crc32c,
 		// Compressors are dependencies of the module; checksums other than
 		// crc32c are requested at mount time.
 		Codecs: map[string][]string{

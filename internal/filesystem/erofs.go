@@ -11,6 +11,7 @@ import (
 func Erofs() Filesystem {
 	return Filesystem{
 		Name: "erofs", Title: "EROFS", Module: "erofs", ReadOnly: true,
+		Asks: crc32c,
 		Ways: []Way{WayMTDBlock, WayUBIBlock, WayUBIBlockFastmap, WayGluebi},
 		Needs: []Tool{
 			{Program: "mkfs.erofs", Package: "erofs-utils"},

@@ -4,7 +4,8 @@ package filesystem
 func Ext3() Filesystem {
 	return Filesystem{
 		Name: "ext3", Title: "ext3", Module: "ext4", LateWork: extLateWork,
-		Needs: extTools("ext3"),
+		Codecs: map[string][]string{"": crc32c},
+		Needs:  extTools("ext3"),
 		// Below 2 MiB there is no room for the smallest journal.
 		MinSize:    least(2 * mib),
 		MaxSize:    extMaxSize,

@@ -28,8 +28,8 @@ type Filesystem struct {
 	// and that belong to its load: option value → modules (nls modules of vfat, for instance, under
 	// the key "").
 	Codecs map[string][]string
-	// Asks are kernel modules that the driver's init function requests by itself: they are loaded
-	// before it, if they are modules.
+	// Asks are kernel modules that the init functions of the driver and of what it needs request by
+	// themselves: they are loaded before it, if they are modules.
 	Asks []string
 	// ReadOnly filesystems are made as an image of a tree and written to the
 	// storage; they have Image, the others Make.
@@ -157,6 +157,10 @@ type Filesystem struct {
 	// says describes its driver's messages in the kernel's log.
 	says says
 }
+
+// crc32c are the modules that compute CRC-32C, plainly and with the instructions that some processors have. The driver
+// of ext4 requests one by the name of the checksum when it mounts, and libcrc32c when it is loaded.
+var crc32c = []string{"crc32c_generic", "crc32c_intel", "crc32_arm_ce"}
 
 // holdsAll is for filesystems that can store everything in a tree of Linux files.
 func holdsAll(Candidate) Lacks { return Lacks{} }

@@ -14,6 +14,7 @@ import (
 func Xfs() Filesystem {
 	return Filesystem{
 		Name: "xfs", Title: "XFS", Module: "xfs", Reflink: true,
+		Asks: crc32c,
 		Needs: []Tool{
 			{Program: "mkfs.xfs", Package: "xfsprogs"},
 			{Program: "xfs_repair", Package: "xfsprogs", Optional: true},

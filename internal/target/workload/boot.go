@@ -201,14 +201,6 @@ func DriverFiles(m *Modules, c filesystem.Candidate) ([]string, error) {
 		}
 		return nil, result.Fail(result.Unsupported, "", "the kernel has no module %s", fs.Module)
 	}
-	files := m.Order(fs.Module)
-	env := Env{Candidate: c, FS: fs}
-	for _, codec := range env.codecs() {
-		for _, f := range m.Order(codec) {
-			if !slices.Contains(files, f) {
-				files = append(files, f)
-			}
-		}
-	}
-	return files, nil
+	env := Env{Candidate: c, FS: fs, Modules: m}
+	return env.driverFiles(), nil
 }

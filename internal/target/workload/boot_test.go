@@ -95,7 +95,8 @@ func TestDriverFiles(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"modules.dep": "kernel/fs/fat/vfat.ko: kernel/fs/fat/fat.ko\nkernel/fs/fat/fat.ko:\nkernel/fs/nls/nls_ascii.ko:\nkernel/fs/nls/nls_cp437.ko:\n" +
-			"kernel/fs/f2fs/f2fs.ko: kernel/crypto/crc32_generic.ko\nkernel/crypto/crc32_generic.ko:\n",
+			"kernel/fs/f2fs/f2fs.ko: kernel/crypto/crc32_generic.ko\nkernel/crypto/crc32_generic.ko:\n" +
+			"kernel/fs/erofs/erofs.ko: kernel/lib/libcrc32c.ko\nkernel/lib/libcrc32c.ko:\nkernel/crypto/crc32c_generic.ko:\n",
 		"modules.builtin": "kernel/fs/ext4/ext4.ko\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -108,6 +109,7 @@ func TestDriverFiles(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"vfat": "fat.ko vfat.ko nls_ascii.ko nls_cp437.ko", "f2fs": "crc32_generic.ko f2fs.ko", "ext4": "",
+		"erofs": "crc32c_generic.ko libcrc32c.ko erofs.ko", // which libcrc32c requests by name
 	} {
 		c, err := filesystem.Parse(line)
 		if err != nil {

@@ -50,14 +50,9 @@ func calls(t *testing.T, env *Env, step scenario.Step) []string {
 	case Discard.Name:
 		return []string{"erase " + env.Device}
 	case ModuleLoad.Name:
-		need, must := env.moduleFiles()
 		var out []string
-		for i, f := range need {
-			call := "finit_module " + strings.TrimPrefix(filepath.Join(env.Modules.Dir, f), env.Modules.Dir+"/")
-			if i >= must {
-				call += " (if there is one)"
-			}
-			out = append(out, call)
+		for _, f := range env.driverFiles() {
+			out = append(out, "finit_module "+strings.TrimPrefix(filepath.Join(env.Modules.Dir, f), env.Modules.Dir+"/"))
 		}
 		return out
 	case Mkfs.Name:

@@ -200,17 +200,16 @@ func (b *bed) repeat(count int, one func(number int) error) (err error) {
 	return nil
 }
 
-// LoadForFaults loads a candidate's driver and the modules for devices that record and corrupt. A
-// codec that this processor cannot use is skipped.
+// LoadForFaults loads a candidate's driver and the modules for devices that record and corrupt. What is for another
+// processor is skipped.
 func LoadForFaults(m *Modules, c filesystem.Candidate) error {
-	env := &Env{Candidate: c, FS: c.Filesystem()}
-	names := append(blockdev.Needs(), env.FS.Asks...)
-	if err := LoadFor(m, append(names, env.FS.Module)...); err != nil {
+	if err := LoadFor(m, blockdev.Needs()...); m == nil || err != nil {
 		return err
 	}
-	for _, codec := range env.codecs() {
-		if err := LoadFor(m, codec); err != nil && !errors.Is(err, unix.ENODEV) {
-			return err
+	env := &Env{Candidate: c, FS: c.Filesystem(), Modules: m}
+	for _, f := range env.driverFiles() {
+		if err := m.insert(f); err != nil && !errors.Is(err, unix.ENODEV) {
+			return fmt.Errorf("loading %s: %w", f, err)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func setupLayerLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if env.Way == filesystem.WayGluebi && env.lacksGluebi() {
 		return Job{}, noGluebi()
 	}
-	var files []string
+	var loadable []string
 	own, why := "", ""
 	for _, name := range names {
 		cannot, err := env.cannotLoad(name)
@@ -45,7 +45,7 @@ func setupLayerLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 			why = cannot
 			continue
 		}
-		own, files = name, append(files, env.Modules.Order(name)...)
+		own, loadable = name, append(loadable, name)
 	}
 	if own == "" {
 		if parameters != "" {
@@ -55,10 +55,11 @@ func setupLayerLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 		}
 		return absentModule(why), nil
 	}
+	files := env.Modules.files(loadable)
 	if parameters != "" && env.lacksFastmap(files[len(files)-1]) {
 		return Job{}, noFastmap()
 	}
-	job, err := env.load(own, files, len(files), parameters)
+	job, err := env.load(own, files, parameters)
 	if err != nil || parameters == "" {
 		return job, err
 	}

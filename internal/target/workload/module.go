@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -126,6 +127,18 @@ func (m *Modules) Order(name string) []string {
 	return order
 }
 
+// files is Order for several modules.
+func (m *Modules) files(names []string) (all []string) {
+	for _, name := range names {
+		for _, f := range m.Order(name) {
+			if !slices.Contains(all, f) {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
 // moduleName turns kernel/fs/ext4/ext4.ko.xz into ext4, with the underscore
 // that /proc/modules uses.
 func moduleName(file string) string {
@@ -177,22 +190,13 @@ func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) 
 	case why != "":
 		return absentModule(why), nil
 	}
-	need, must := env.moduleFiles()
-	return env.load(name, need, must, "")
+	return env.load(name, env.driverFiles(), "")
 }
 
-// moduleFiles are the files to load for the filesystem's module, in order; from must on, they are
-// optional for the driver.
-func (env *Env) moduleFiles() (need []string, must int) {
-	for _, asked := range env.FS.Asks {
-		need = append(need, env.Modules.Order(asked)...)
-	}
-	need = append(need, env.Modules.Order(env.FS.Module)...)
-	must = len(need)
-	for _, codec := range env.codecs() {
-		need = append(need, env.Modules.Order(codec)...)
-	}
-	return need, must
+// driverFiles are the files to load for the filesystem's driver, in order, each once. Those that are for another
+// processor are optional for it.
+func (env *Env) driverFiles() []string {
+	return env.Modules.files(slices.Concat(env.FS.Asks, []string{env.FS.Module}, env.codecs()))
 }
 
 const loadedBefore = "the module was loaded before the trial and is in use"
@@ -220,13 +224,12 @@ func (env *Env) cannotLoad(name string) (why string, err error) {
 }
 
 // load loads module files in order, except those already in the kernel; the one named own with
-// parameters. From must on, they are optional for the driver.
-func (env *Env) load(own string, need []string, must int, parameters string) (Job, error) {
+// parameters. The others may be for another processor.
+func (env *Env) load(own string, need []string, parameters string) (Job, error) {
 	type part struct {
 		name    string
 		fd      int
 		size    int64 // of its file, B
-		codec   bool  // optional for the driver
 		refused bool  // is for another processor
 		flags   uintptr
 		params  *byte // finit_module needs a pointer even to an empty string
@@ -236,14 +239,9 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 		return Job{}, err
 	}
 	var parts []part
-	seen := map[string]bool{}
 	var earlier started
-	for i, f := range need {
+	for _, f := range need {
 		mod := moduleName(f)
-		if seen[mod] {
-			continue
-		}
-		seen[mod] = true
 		if memory, there := loaded[mod]; there {
 			earlier.add(env, mod, memory)
 			continue
@@ -258,7 +256,7 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 		if err != nil {
 			return Job{}, fmt.Errorf("open %s: %w", path, err)
 		}
-		p := part{name: mod, fd: fd, size: int64(len(body)), codec: i >= must, flags: initFlags(f), params: new(byte)}
+		p := part{name: mod, fd: fd, size: int64(len(body)), flags: initFlags(f), params: new(byte)}
 		if mod == own && parameters != "" {
 			p.params = &terminated(parameters)[0]
 		}
@@ -269,7 +267,7 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 		t.Files = earlier.count
 		for i := range parts {
 			_, _, errno := unix.Syscall(unix.SYS_FINIT_MODULE, uintptr(parts[i].fd), uintptr(unsafe.Pointer(parts[i].params)), parts[i].flags)
-			if errno == unix.ENODEV && parts[i].codec {
+			if errno == unix.ENODEV && parts[i].name != own {
 				parts[i].refused = true
 				continue
 			}
@@ -343,7 +341,7 @@ func (s *started) add(env *Env, name string, memory int64) {
 func loadedAtStart(env *Env, name string) Job {
 	var all started
 	loaded, _ := LoadedModules()
-	for _, f := range env.Modules.Order(name) {
+	for _, f := range env.driverFiles() {
 		all.add(env, moduleName(f), loaded[moduleName(f)])
 	}
 	return Job{Given: all.Seconds, After: func() (Extra, error) {
