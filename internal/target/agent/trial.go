@@ -67,7 +67,7 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 		Device: device, Name: name,
 		Mount: filepath.Join(a.work, "mnt"), Work: a.work,
 		Trees: a.trees, Streams: a.streams, TreeDir: a.treeDir,
-		Modules: a.modules, AtStart: a.o.AtStart, Counts: a.counts,
+		Modules: a.modules, AtStart: a.o.AtStart, Counts: a.counts, Virtual: a.virtual,
 		Discard: func(ctx context.Context) (string, error) { return claim.Discard(ctx) },
 		Right:   func(flags int) (*storage.Right, error) { return claim.Right(part, flags) },
 		Raw:     a.raw,

@@ -78,6 +78,7 @@ type Env struct {
 	Mounted   bool
 	daemon    *daemon // that runs beside it; nil: none
 	Counts    bool    // the machine's clock counts instructions
+	Virtual   bool    // its time passes only while it waits, or for what it counts
 	// Trees and Streams are in memory, by name.
 	Trees   map[string]*memory.Tree
 	Streams map[string]*memory.Stream

@@ -67,3 +67,18 @@ func number(t *testing.T, x triedCandidate, key string) float64 {
 	}
 	return n
 }
+
+// What ext4 does once after the first mount, at a time that the kernel draws, is in no phase.
+func TestLateWork(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,1G"})
+	got := machinetest.CarryOut(t, s, "ext4", scenario.Scenario{
+		{Work: "module-load"}, {Work: "mkfs"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "settle", Phase: "idle", Count: 60},
+		{Work: "unmount"},
+	})
+	if w := got.Figures["idle"][result.DeviceWritten]; got.Done.Outcome != result.Done || w.Absent != "" || w.Value > 1<<20 {
+		t.Errorf("%+v, written in a minute without work: %+v", got.Done, w)
+	}
+}
