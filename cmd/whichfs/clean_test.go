@@ -55,13 +55,16 @@ func onDevice(t *testing.T) (p *program, run *exec.Cmd, args []string, partition
 		return found
 	}
 	t.Cleanup(func() {
+		defer losetup(t, "-d", device)
 		_ = run.Process.Kill()
 		_ = run.Wait()
 		// The device would keep a partition for the next file, and the agent ends a moment after the run.
-		for deadline := time.Now().Add(wait.Patience); len(partitions()) > 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			_ = exec.Command("delpart", device, "1").Run()
-		}
-		losetup(t, "-d", device)
+		wait.Until(t, "its partition can be removed", func() bool {
+			if len(partitions()) > 0 {
+				_ = exec.Command("delpart", device, "1").Run()
+			}
+			return len(partitions()) == 0
+		})
 	})
 	for deadline := time.Now().Add(wait.Patience); partition == ""; time.Sleep(time.Millisecond) {
 		if found := partitions(); len(found) > 0 {

@@ -103,6 +103,9 @@ const extLateWork = "ext4lazyinit"
 // lasts.
 var extThreads = []string{"jbd2/%d-*", "ext4-rsv-conver*", extLateWork}
 
+// extCodecs: the driver requests a checksum when it mounts, whether the filesystem has checksums or not.
+var extCodecs = map[string][]string{"": crc32c}
+
 // extMount: show_options of fs/ext4/super.c omits defaults; /proc/fs/ext4/DEVICE/options lists
 // everything.
 var extMount = mountRules{

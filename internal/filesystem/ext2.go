@@ -4,7 +4,7 @@ package filesystem
 func Ext2() Filesystem {
 	return Filesystem{
 		Name: "ext2", Title: "ext2", Module: "ext4", LateWork: extLateWork,
-		Codecs:     map[string][]string{"": crc32c},
+		Codecs:     extCodecs,
 		Needs:      extTools("ext2"),
 		MinSize:    least(extMinSize),
 		MaxSize:    extMaxSize,

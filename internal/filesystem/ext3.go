@@ -4,7 +4,7 @@ package filesystem
 func Ext3() Filesystem {
 	return Filesystem{
 		Name: "ext3", Title: "ext3", Module: "ext4", LateWork: extLateWork,
-		Codecs: map[string][]string{"": crc32c},
+		Codecs: extCodecs,
 		Needs:  extTools("ext3"),
 		// Below 2 MiB there is no room for the smallest journal.
 		MinSize:    least(2 * mib),

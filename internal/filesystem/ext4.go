@@ -6,7 +6,7 @@ import "encoding/binary"
 func Ext4() Filesystem {
 	return Filesystem{
 		Name: "ext4", Title: "ext4", Module: "ext4", LateWork: extLateWork,
-		Codecs:     map[string][]string{"": crc32c},
+		Codecs:     extCodecs,
 		Needs:      extTools("ext4"),
 		MinSize:    ext4MinSize,
 		LeftOut:    ext4LeftOut,

@@ -203,13 +203,13 @@ func (b *bed) repeat(count int, one func(number int) error) (err error) {
 // LoadForFaults loads a candidate's driver and the modules for devices that record and corrupt. What is for another
 // processor is skipped.
 func LoadForFaults(m *Modules, c filesystem.Candidate) error {
-	if err := LoadFor(m, blockdev.Needs()...); m == nil || err != nil {
+	if err := LoadFor(m, blockdev.Needs()...); err != nil {
 		return err
 	}
-	env := &Env{Candidate: c, FS: c.Filesystem(), Modules: m}
-	for _, f := range env.driverFiles() {
-		if err := m.insert(f); err != nil && !errors.Is(err, unix.ENODEV) {
-			return fmt.Errorf("loading %s: %w", f, err)
+	env := &Env{Candidate: c, FS: c.Filesystem()}
+	for _, name := range env.driver() {
+		if err := LoadFor(m, name); err != nil && !errors.Is(err, unix.ENODEV) {
+			return err
 		}
 	}
 	return nil

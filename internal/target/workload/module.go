@@ -193,11 +193,14 @@ func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) 
 	return env.load(name, env.driverFiles(), "")
 }
 
-// driverFiles are the files to load for the filesystem's driver, in order, each once. Those that are for another
-// processor are optional for it.
-func (env *Env) driverFiles() []string {
-	return env.Modules.files(slices.Concat(env.FS.Asks, []string{env.FS.Module}, env.codecs()))
+// driver is the filesystem's module, after what its init function requests and before what it requests when it mounts.
+// Those that are for another processor are optional for it.
+func (env *Env) driver() []string {
+	return slices.Concat(env.FS.Asks, []string{env.FS.Module}, env.codecs())
 }
+
+// driverFiles are the files to load for the driver, in order, each once.
+func (env *Env) driverFiles() []string { return env.Modules.files(env.driver()) }
 
 const loadedBefore = "the module was loaded before the trial and is in use"
 

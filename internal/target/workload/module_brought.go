@@ -43,7 +43,7 @@ func (env *Env) Watch(step func() error) error {
 // needs reports whether the kernel may have loaded a module for the candidate's filesystem.
 func (env *Env) needs(name string) bool {
 	if env.closure == nil {
-		env.closure = env.Modules.closure(append(env.codecs(), append(env.FS.Asks, env.FS.Module)...))
+		env.closure = env.Modules.closure(env.driver())
 	}
 	return env.closure[name] || env.Modules.inFamily(name)
 }
