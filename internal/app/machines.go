@@ -108,7 +108,7 @@ func (p Permission) id(machine string, at int) string {
 // specOf is the spec of the sessions of a plan, by its place in a series.
 func specOf(p plan.Plan, may Permission, at int) machine.Spec {
 	return machine.Spec{Storage: p.Storage, Destroy: may.id(p.Machine, at), Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
-		Data: p.Data, Trees: held(p), Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules, Given: p.Programs, Programs: programs(p), Tools: p.Tools}
+		Data: p.Data, Trees: held(p), Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules, Given: p.Programs, Programs: programs(p), Spare: spare(p), Tools: p.Tools}
 }
 
 // programs are those that a plan's work starts.
@@ -122,6 +122,16 @@ func programs(p plan.Plan) []filesystem.Tool {
 	}
 	if p.Boots != nil && plan.OnBoard(p.Machine) {
 		tools = append(tools, filesystem.Tool{Program: workload.Userspace, Package: "busybox-static"})
+	}
+	return tools
+}
+
+// spare are programs that phases of a plan measure, beside their own work.
+func spare(p plan.Plan) (tools []filesystem.Tool) {
+	for _, s := range slices.Concat(p.ReadWrite, p.ReadOnly) {
+		if k, _ := workload.ByName(s.Work); k.Program.Program != "" {
+			tools = append(tools, k.Program)
+		}
 	}
 	return tools
 }

@@ -77,6 +77,8 @@ type Spec struct {
 	// as plan.Plan has it.
 	Programs []filesystem.Tool
 	Tools    string
+	// Spare are programs that the work can do without: phases that measure them are absent then.
+	Spare []filesystem.Tool
 }
 
 // Session is a running agent. It is used from one goroutine.

@@ -9,23 +9,30 @@ import (
 	"strconv"
 	"strings"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
 )
 
+// gnuTar and gnuCp are the programs of the published commands.
+var (
+	gnuTar = filesystem.Tool{Program: "tar", Package: "tar"}
+	gnuCp  = filesystem.Tool{Program: "cp", Package: "coreutils"}
+)
+
 // TarNull runs tar -cf /dev/null on the copy of a tree in DIR/1. GNU tar (file_dumpable_p in its
 // src/create.c) opens no regular file when its archive is /dev/null: the figure is that of listing
-// directories and of asking for the status of every file, not of reading.
-var TarNull = Kind{Name: "tar-null", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
-	return tool(env, step, "tar", func(path string, _ wanted) (run, after func() error, err error) {
+// directories and of asking for the status of every file, not of reading. (BusyBox's reads them all.)
+var TarNull = Kind{Name: "tar-null", Program: gnuTar, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+	return tool(ctx, env, step, gnuTar, func(path string, _ wanted) (run, after func() error, err error) {
 		return func() error { return runTool(ctx, []string{path, "-cf", "/dev/null", "-C", firstCopy(env, step), "."}) }, nil, nil
 	})
 }}
 
 // TarPipe runs tar -c on the copy of a tree in DIR/1, in records of Block bytes (10 KiB), into a pipe that a thread of the
 // agent empties.
-var TarPipe = Kind{Name: "tar-pipe", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+var TarPipe = Kind{Name: "tar-pipe", Program: gnuTar, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	record := int64(tarRecord)
 	if step.Block > 0 {
 		record = step.Block
@@ -33,7 +40,7 @@ var TarPipe = Kind{Name: "tar-pipe", Setup: func(ctx context.Context, env *Env, 
 	if record%tarBlock != 0 {
 		return Job{}, result.Refuse("", "step %q: records of %d bytes; tar's are multiples of %d", step.Work, record, tarBlock)
 	}
-	return tool(env, step, "tar", func(path string, want wanted) (run, after func() error, err error) {
+	return tool(ctx, env, step, gnuTar, func(path string, want wanted) (run, after func() error, err error) {
 		drain := newDrainer()
 		context.AfterFunc(ctx, drain.end)
 		run = func() error {
@@ -61,8 +68,8 @@ var TarPipe = Kind{Name: "tar-pipe", Setup: func(ctx context.Context, env *Env, 
 }}
 
 // CpFetch runs cp -a on the copy of a tree in DIR/1, into a filesystem in memory. The copy is removed outside the clock.
-var CpFetch = Kind{Name: "cp-fetch", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
-	return tool(env, step, "cp", func(path string, want wanted) (run, after func() error, err error) {
+var CpFetch = Kind{Name: "cp-fetch", Program: gnuCp, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+	return tool(ctx, env, step, gnuCp, func(path string, want wanted) (run, after func() error, err error) {
 		to := filepath.Join(env.Work, "fetched")
 		if err := os.RemoveAll(to); err != nil { // of a trial that was given up
 			return nil, nil, err
@@ -95,12 +102,20 @@ func firstCopy(env *Env, step scenario.Step) string {
 	return filepath.Join(env.Mount, copyOf(env, step).Dir)
 }
 
-// tool is the job of a program of the system on a copy of a tree. Its pages are in memory before, and
-// its version is noted: what a program with the same name does differs.
-func tool(env *Env, step scenario.Step, name string, make func(path string, want wanted) (run, after func() error, err error)) (Job, error) {
-	path, err := command.Look(name)
+// tool is the job of GNU's program on a copy of a tree. Its pages are in memory before, and its version
+// is noted. Others of the same name do other work, and their figures would be of that.
+func tool(ctx context.Context, env *Env, step scenario.Step, gnu filesystem.Tool, make func(path string, want wanted) (run, after func() error, err error)) (Job, error) {
+	path, err := command.Look(gnu.Program)
 	if err != nil {
-		return Job{Absent: name + " is not installed"}, nil
+		return Job{Absent: gnu.Absent()}, nil
+	}
+	said, err := command.Run(ctx, command.Options{}, path, "--version")
+	if ctx.Err() != nil {
+		return Job{}, err
+	}
+	version, _, _ := strings.Cut(said.Stdout, "\n")
+	if err != nil || !strings.Contains(version, "GNU") {
+		return Job{Absent: fmt.Sprintf("%s is not GNU %[1]s, which does other work (on a board, --tools lab sends it)", gnu.Program)}, nil
 	}
 	if _, err := newTarget(env, step); err != nil {
 		return Job{}, err
@@ -114,8 +129,6 @@ func tool(env *Env, step scenario.Step, name string, make func(path string, want
 		return Job{}, err
 	}
 	env.warm(path)
-	said, _ := command.Run(context.Background(), command.Options{}, path, "--version")
-	version, _, _ := strings.Cut(said.Stdout, "\n")
 	return Job{
 		Run: func(t *Tally) error {
 			if want.plan != nil {

@@ -371,9 +371,23 @@ func TestTreeTools(t *testing.T) {
 	if left, _ := os.ReadDir(env.Work); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
-	t.Setenv("PATH", t.TempDir())
-	if job, err := TarNull.Setup(t.Context(), env, step); err != nil || job.Absent == "" {
-		t.Errorf("%+v, %v", job, err)
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	for script, want := range map[string]string{
+		"":                                  "tar is not installed",
+		"#!/bin/sh\necho bsdtar 3.6.2\n":    "tar is not GNU tar",
+		"#!/bin/sh\necho BusyBox >&2\n":     "tar is not GNU tar",
+		"#!/bin/sh\necho GNU; kill -9 $$\n": "tar is not GNU tar",
+	} {
+		if script != "" {
+			if err := os.WriteFile(filepath.Join(dir, "tar"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if job, err := TarNull.Setup(t.Context(), env, step); err != nil || !strings.Contains(job.Absent, want) {
+			t.Errorf("%q: %+v, %v", script, job, err)
+		}
+		_ = os.Remove(filepath.Join(dir, "tar"))
 	}
 }
 

@@ -19,6 +19,9 @@ type Kind struct {
 	// Setup allocates and prepares everything that Run needs; its time is not measured. Errors are
 	// *result.Failure if the cause is known.
 	Setup func(ctx context.Context, env *Env, step scenario.Step) (Job, error)
+	// Program is GNU's program whose speed is measured; the zero value: none. Where it is missing, the
+	// work is absent.
+	Program filesystem.Tool
 }
 
 // Job is a piece of work that is ready to start.

@@ -25,17 +25,19 @@ const (
 	archiveName = "tools.tar"
 )
 
-// lacking prints those of the programs that are in no directory of the PATH. (A shell of BusyBox counts
-// its own applets as commands, which the agent cannot start.)
+// lacking prints those of the programs that are in no directory of the PATH, or are there as applets of
+// BusyBox, which do less than the programs whose names they have. (A shell of BusyBox counts its own
+// applets as commands, which the agent cannot start.)
 var lacking = oneLine(paths + `
 	echo; echo "$1"; shift;
 	IFS=:;
 	for program in "$@"; do
 		there=no;
 		for dir in $PATH; do
-			if [ -f "$dir/$program" ] && [ -x "$dir/$program" ]; then there=yes; fi;
+			if [ -f "$dir/$program" ] && [ -x "$dir/$program" ]; then there=$(readlink -f "$dir/$program"); break; fi;
 		done;
-		if [ $there = no ]; then echo "$program"; fi;
+		case "$program:${there##*/}" in busybox:*) ;; *:busybox*|*:toybox*) there=no;; esac;
+		if [ "$there" = no ]; then echo "$program"; fi;
 	done;`)
 
 // unfold has the agent $2 unpack archive $3 into directory $4.
@@ -73,6 +75,9 @@ func (k kit) remove() {
 func (s *session) gather(ctx context.Context, spec machine.Spec, goarch string) (kit, error) {
 	l := s.line
 	tools := wanted(spec.Programs)
+	if spec.Tools == plan.ToolsLab || !l.place.serial() { // where each takes a minute
+		tools = append(tools, spec.Spare...)
+	}
 	if len(tools) == 0 || spec.Tools == "" || spec.Tools == plan.ToolsBoard {
 		return kit{}, nil
 	}

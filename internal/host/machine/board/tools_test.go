@@ -18,8 +18,10 @@ import (
 	"whichfs/internal/host/machine/board/boardtest"
 	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/target/workload"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/parsed"
@@ -139,4 +141,48 @@ func TestConsoleKeepsTools(t *testing.T) {
 	must.Do(t, os.Mkdir(at+".tools~", 0o755)) // where it would be written
 	session("vfat", "cannot keep it as "+at+".tools")
 	nothingLeft(t, c)
+}
+
+// What BusyBox has under the name of a program of GNU is not what the published command means: that one is sent, but over
+// a serial line only to those who ask for it. Without it its phase is absent, and says why.
+func TestToolsOfBusyBox(t *testing.T) {
+	t.Parallel()
+	needs.Devices(t)
+	labtest.Guest(t, lab.Native())
+	little := boardtest.Options{BusyBox: []string{"cat", "chmod", "cp", "grep", "gzip", "head", "id", "ln", "md5sum", "mkdir", "mv", "readlink", "rm", "sha256sum", "sleep", "stty", "tail", "tar", "uname"}, Only: []string{"busybox"}}
+	near, far := boardtest.Start(t, little), boardtest.StartConsole(t, boardtest.ConsoleOptions{Options: little})
+	agent := labtest.Agent(t, runtime.GOARCH)
+	kind, _ := workload.ByName("tar-null")
+	begin := func(b boardtest.Board, o board.Options, which string, sent bool) machine.Session {
+		t.Helper()
+		told := ""
+		o.Config, o.Progress = b.Config, func(text string) { told += text + "\n" }
+		m, err := board.New(b.Name, o)
+		must.Do(t, err)
+		with := spec(t)
+		with.Spare, with.Tools = []filesystem.Tool{kind.Program}, which
+		s, err := m.Start(t.Context(), with)
+		if err != nil {
+			t.Fatal(machinetest.Explain(err))
+		}
+		if strings.Contains(told, "tar (") != sent {
+			t.Errorf("%s, tools %s: %s", b.Name, which, told)
+		}
+		return s
+	}
+	for which, sent := range map[string]bool{plan.ToolsBoard: false, plan.ToolsMissing: true} {
+		s := begin(*near, board.Options{Agent: agent}, which, sent)
+		listed := scenario.Step{Work: kind.Name, Phase: "listed", Data: "tree", Dir: "copies"}
+		got := machinetest.CarryOut(t, s, "ext4", slices.Insert(machinetest.Scenario(), 9, listed))
+		must.Do(t, s.Close())
+		wall := got.Figures["listed"][result.Wall]
+		said := slices.ContainsFunc(got.Notes, func(n result.Note) bool { return strings.Contains(n.Text, "GNU tar") })
+		if said != sent || sent != (wall.Absent == "") || !sent && !strings.Contains(wall.Absent, "tar is not GNU tar") {
+			t.Errorf("tools %s: noted %v, %+v", which, said, wall)
+		}
+	}
+	for which, sent := range map[string]bool{plan.ToolsMissing: false, plan.ToolsLab: true} {
+		must.Do(t, begin(far.Board, board.Options{Agent: agent, Installed: agent}, which, sent).Close())
+	}
+	nothingLeft(t, near)
 }
