@@ -7,6 +7,13 @@ import "whichfs/internal/sys/spill"
 // uses for its memory.
 const inMemory = 1 << 30
 
+// Keeps says how much of a device of a size is kept in memory once all of it has been written to, and how
+// much in a file of package spill; in bytes.
+func Keeps(size int64) (memory, file int64) {
+	memory = min(size, inMemory)
+	return memory, size - memory
+}
+
 // contents are those of a page or chunk.
 type contents = spill.Piece
 

@@ -3,6 +3,7 @@
 package spill
 
 import (
+	"cmp"
 	"os"
 	"runtime"
 	"sync"
@@ -16,8 +17,22 @@ const Region = 256 << 20
 // Piece is a number of bytes. Nothing may keep Data without its piece.
 type Piece struct{ Data []byte }
 
-// File is a mapped file of pieces of one size, in the directory for temporary files. It has no name, so
-// nothing is left of it however the process ends.
+// dir is where files are made: $TMPDIR, or else the directory for large temporary files, since /tmp is
+// in memory on many systems.
+func dir() string { return cmp.Or(os.Getenv("TMPDIR"), "/var/tmp") }
+
+// Room is how much files can take on storage, in bytes, and where. A directory in memory has none.
+func Room() (room int64, where string) {
+	where = dir()
+	var fs unix.Statfs_t
+	if unix.Statfs(where, &fs) != nil || fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.RAMFS_MAGIC {
+		return 0, where
+	}
+	return int64(fs.Bavail) * fs.Bsize, where
+}
+
+// File is a mapped file of pieces of one size. It has no name, so nothing is left of it however the
+// process ends.
 type File struct {
 	size, region int64 // B
 
@@ -101,7 +116,7 @@ func (f *File) release(place []byte) {
 // filesystem ends the process.
 func (f *File) grow() bool {
 	if f.on == nil {
-		on, err := os.CreateTemp("", "whichfs-spill-*")
+		on, err := os.CreateTemp(dir(), "whichfs-spill-*")
 		if err != nil {
 			return false
 		}

@@ -8,11 +8,13 @@ import (
 	"os"
 	"strings"
 
+	"whichfs/internal/flash"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/spill"
 
 	"golang.org/x/sys/unix"
 )
@@ -138,19 +140,28 @@ func available() int64 {
 	return 0
 }
 
-// Afford checks that this host has the memory for a guest, and for the contents of a simulated
+// Afford checks that this host has the memory for a guest, and room for the contents of a simulated
 // device, which grow with what is written up to its full size. device names the storage; its size is
 // 0 if the guest has none.
 func Afford(memory int64, device string, size int64) error {
 	free := available()
+	if free <= 0 { // unknown
+		return nil
+	}
+	room, where := spill.Room()
+	return afford(memory, device, size, free, room, where)
+}
+
+// afford is Afford on a host with so much memory, and room for files at a place, in bytes.
+func afford(memory int64, device string, size, free, room int64, where string) error {
+	kept, filed := flash.Keeps(size)
 	switch {
-	case free <= 0: // unknown
 	case memory > free:
 		return result.Refuse("use smaller data sets, or --quick", "the guest needs %d MiB of memory, but this host has %d MiB available", memory>>20, free>>20)
-	case size > free-memory:
-		return result.Refuse(fmt.Sprintf("make it smaller: sim:%s,1G", device),
-			"simulated storage of %d MiB keeps its contents in memory; this host has %d MiB available, and the guest takes %d of them",
-			size>>20, free>>20, memory>>20)
+	case kept+max(0, filed-room) > free-memory: // memory is used where the file has no room
+		return result.Refuse(fmt.Sprintf("make it smaller (sim:%s,1G), or have TMPDIR name a directory with more room", device),
+			"what is written to simulated storage of %d MiB is kept in memory, and beyond %d MiB in a file; this host has %d MiB of memory available, of which the guest takes %d, and %d MiB of storage in %s",
+			size>>20, kept>>20, free>>20, memory>>20, room>>20, where)
 	}
 	return nil
 }

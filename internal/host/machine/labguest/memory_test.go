@@ -1,6 +1,7 @@
 package labguest
 
 import (
+	"strings"
 	"testing"
 
 	"whichfs/internal/host/machine"
@@ -44,6 +45,28 @@ func TestLeast(t *testing.T) {
 		}
 		if _, err := Memory(less-1, spec, on); err == nil {
 			t.Errorf("%s, %d, armhf: less is enough", c.storage, c.trees)
+		}
+	}
+}
+
+// What is beyond 1 GiB of a simulated device needs a file's room, or else memory.
+func TestAfford(t *testing.T) {
+	const gib = 1 << 30
+	for name, c := range map[string]struct {
+		memory, size, free, room int64
+		refuses                  string
+	}{
+		"no device":             {4 * gib, 0, 4 * gib, 0, ""},
+		"guest too large":       {5 * gib, 0, 4 * gib, 9 * gib, "the guest needs 5120 MiB"},
+		"small device":          {2 * gib, gib, 3 * gib, 0, ""},
+		"no memory for it":      {2 * gib, gib, 3*gib - 1, 9 * gib, "beyond 1024 MiB in a file"},
+		"large device":          {10 * gib, 25 * gib, 11 * gib, 24 * gib, ""},
+		"file has not the room": {10 * gib, 25 * gib, 11 * gib, 24*gib - 1, "of 25600 MiB"},
+		"memory has it instead": {10 * gib, 25 * gib, 12 * gib, 23 * gib, ""},
+	} {
+		err := afford(c.memory, "card", c.size, c.free, c.room, "/here")
+		if (err != nil) != (c.refuses != "") || err != nil && !strings.Contains(err.Error(), c.refuses) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func TestSimulatedRefuses(t *testing.T) {
 		"sim:nosuchcard":     {`there is no model "nosuchcard"`, "whichfs list models"},
 		"sim:./nosuch.toml":  {"nosuch.toml", ""},
 		"sim:" + bad:         {bad + ":1", ""},
-		"sim:free,9000G":     {"keeps its contents in memory", "sim:free,1G"},
+		"sim:free,9000G":     {"is kept in memory, and beyond 1024 MiB in a file", "sim:free,1G"},
 		"sim:free,1G,bps=1M": {"storage", ""},
 	} {
 		_, err := New(Options{}).plan(fakeHost(), machine.Spec{Storage: storage, Work: t.TempDir()})
