@@ -104,9 +104,17 @@ func (c *Client) List(ctx context.Context) ([]wire.Device, error) {
 	return cleaned(l).Devices, nil
 }
 
+// slowestLoad is how much of a data set any machine loads per second, in bytes: a guest with several
+// others beside it on one processor loads ten times as much.
+const slowestLoad = 2 << 20
+
 // Prepare has the agent claim storage and load data sets.
 func (c *Client) Prepare(ctx context.Context, p wire.Prepare) error {
-	m, err := c.ask(ctx, c.o.PrepareLimit, wire.KindPrepare, p, wire.KindReady, "while preparing storage "+p.Storage, nil)
+	limit := c.o.PrepareLimit
+	for _, d := range p.Data {
+		limit += time.Duration(c.o.Slower * float64(d.Size) / slowestLoad * float64(time.Second))
+	}
+	m, err := c.ask(ctx, limit, wire.KindPrepare, p, wire.KindReady, "while preparing storage "+p.Storage, nil)
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ type ClientOptions struct {
 	DeadReason func() string
 	// HandshakeLimit is how long hello, probe and goodbye may take; default 60 s.
 	HandshakeLimit time.Duration
-	// PrepareLimit is how long preparing may take, loading of data sets
-	// included; default 10 min.
+	// PrepareLimit is how long preparing may take, besides what loading the data sets takes by their
+	// size; default 10 min.
 	PrepareLimit time.Duration
 	// StepLimit is how long a trial may be silent; default 10 min. A trial with a step limit of its
 	// own gets at least that plus Grace, since the agent then abandons the step by itself.

@@ -328,6 +328,16 @@ func TestStepLimit(t *testing.T) {
 	}
 }
 
+// Preparing has the time that its data sets take.
+func TestPrepareLimit(t *testing.T) {
+	c, p := pair(t, ClientOptions{PrepareLimit: 20 * time.Millisecond})
+	go func() { _, _ = p.Receive() }()
+	err := c.Prepare(context.Background(), wire.Prepare{Storage: "loop:1G", Data: []scenario.Data{{Size: 1 << 17}, {Size: 1 << 16}}})
+	if err == nil || err.Error() != "the agent said nothing for 0.114 s while preparing storage loop:1G" {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A line that is cut before any message of a session, or in its midst, fails what was asked.
 func TestCutInEveryMessage(t *testing.T) {
 	type said struct{ kind, body string }

@@ -26,6 +26,7 @@ import (
 const (
 	helperVariable = "WHICHFS_TEST_HELPER"
 	asleepVariable = "WHICHFS_TEST_ASLEEP"
+	memoryVariable = "WHICHFS_TEST_MEMORY"
 )
 
 func TestMain(m *testing.M) {
@@ -33,7 +34,26 @@ func TestMain(m *testing.M) {
 		helper(script, os.Getenv(asleepVariable))
 		return
 	}
+	if os.Getenv(memoryVariable) != "" {
+		fill()
+		return
+	}
 	os.Exit(m.Run())
+}
+
+// fill takes 400 MiB of memory in small pages, says so, and sleeps until it is killed.
+func fill() {
+	m, err := unix.Mmap(-1, 0, 400<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	_ = unix.Madvise(m, unix.MADV_NOHUGEPAGE) // a kernel without huge pages refuses
+	for at := 0; at < len(m); at += os.Getpagesize() {
+		m[at] = 1
+	}
+	fmt.Println("filled")
+	_ = unix.Pause()
 }
 
 func helper(script, asleep string) {
@@ -173,6 +193,29 @@ func TestRunAbandonsUnkillableProcess(t *testing.T) {
 	}
 	f.Thaw()
 	wait.Until(t, "it ends", func() bool { return !running(t, pid) })
+}
+
+// A program of much memory, which takes a while to exit, is waited for: its end is near, and what comes
+// next needs the memory.
+func TestKillWaitsForMemory(t *testing.T) {
+	was := killPatience
+	killPatience = time.Millisecond
+	t.Cleanup(func() { killPatience = was })
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Start(Options{Stdout: w, Env: []string{memoryVariable + "=yes"}}, os.Args[0])
+	_ = w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A program that ends leaves a child that cannot be killed.

@@ -10,16 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killPatience is how long a killed program may take to exit. The last process
-// to close a device writes back its cache meanwhile.
-var killPatience = 10 * time.Second
+// How long a killed program may take to exit. The last process to close a device writes back its
+// cache meanwhile. One that runs gives back its memory: the gigabytes of a guest take a while where the
+// host has other work, and what comes next needs them.
+var killPatience, exitPatience = 10 * time.Second, 2 * time.Minute
 
 // end kills a child of ours and all its descendants and waits until they have
 // exited; over is closed when the child has. The error is a *Stuck.
 func end(pid int, over <-chan struct{}) error {
 	f := newFamily(pid)
 	f.kill()
-	limit := time.NewTimer(killPatience)
+	begun, limit := time.Now(), time.NewTimer(killPatience)
 	defer limit.Stop()
 	// Most have exited before the first of these.
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -37,7 +38,11 @@ func end(pid int, over <-chan struct{}) error {
 			over = nil
 		case <-timer.C:
 		case <-limit.C:
-			return f.stuck(pid)
+			s := f.stuck(pid)
+			if s.State != 'R' || time.Since(begun) > exitPatience {
+				return s
+			}
+			limit.Reset(killPatience)
 		}
 		timer.Stop()
 	}
@@ -198,7 +203,7 @@ func (f *family) left(reap bool) []int {
 
 // stuck describes a member that remains. It prefers one that sleeps to those
 // that wait for it, and a descendant to the child itself.
-func (f *family) stuck(pid int) error {
+func (f *family) stuck(pid int) *Stuck {
 	one := &Stuck{Program: "a program", Pid: pid}
 	best := 0
 	for _, left := range f.left(false) {
