@@ -223,7 +223,7 @@ func b10Factors(s Scale, on Storage) []scenario.Factor {
 // trial.
 const (
 	b10FaultSize     = 8 << 20
-	b10FaultSizeFull = 12 << 20
+	b10FaultSizeFull = 16 << 20
 	b10FaultShare    = 0.35
 )
 
