@@ -3,7 +3,9 @@ package script
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,8 @@ const (
 	mostEntries = 100_000
 	mostData    = 64 << 20 // bytes, of one file
 )
+
+const listBuffer = 16 << 10 // bytes
 
 // Reader reads trees repeatedly with the same memory. It must be used from one
 // goroutine.
@@ -31,7 +35,7 @@ func ReadTree(dir string) Tree { return new(Reader).Read(dir) }
 // Read reads everything below dir; the result is valid until the next call.
 func (r *Reader) Read(dir string) Tree {
 	if r.tree == nil {
-		r.tree, r.list = Tree{}, make([]byte, 16<<10)
+		r.tree, r.list = Tree{}, make([]byte, listBuffer)
 	}
 	clear(r.tree)
 	r.arena = r.arena[:0]
@@ -175,21 +179,56 @@ func (r *Reader) file(at int, name string) Found {
 	return f
 }
 
-// names lists a directory.
+// getdents is getdents64(2); a variable, for tests.
+var getdents = unix.Getdents
+
+// MostIdle is how many calls of getdents64 in a row can give no name: "." and ".." may come alone.
+// JFS gives ".." at each call, without end, where it cannot read the first page of a directory.
+const MostIdle = 2
+
+// names lists a directory, up to one name more than mostEntries.
 func (r *Reader) names(fd int) ([]listed, error) {
 	var all []listed
-	for {
-		n, err := unix.Getdents(fd, r.list)
+	for idle := 0; idle <= MostIdle; {
+		n, err := getdents(fd, r.list)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil || n <= 0 {
 			return all, err
 		}
+		had := len(all)
 		if all, err = parseNames(all, r.list[:n]); err != nil || len(all) > mostEntries {
 			return all, err
 		}
+		if idle++; len(all) > had {
+			idle = 0
+		}
 	}
+	return all, errors.New("the list has no end")
+}
+
+// Names lists the names in a directory, without "." and "..". Besides an error it returns those that it
+// found.
+func Names(dir string) ([]string, error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer unix.Close(fd) //nolint:errcheck // only a directory
+	r := Reader{list: make([]byte, listBuffer)}
+	all, err := r.names(fd)
+	if err == nil && len(all) > mostEntries {
+		err = errors.New("names without end")
+	}
+	if err != nil {
+		err = &os.PathError{Op: "list", Path: dir, Err: err}
+	}
+	names := make([]string, len(all))
+	for i, n := range all {
+		names[i] = n.name
+	}
+	return names, err
 }
 
 // parseNames appends the names in records of struct linux_dirent64: inode (8

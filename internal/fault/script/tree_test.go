@@ -2,36 +2,33 @@ package script
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"whichfs/internal/testing/must"
+
 	"golang.org/x/sys/unix"
 )
 
 func TestReadTree(t *testing.T) {
 	dir := t.TempDir()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	at := func(p string) string { return filepath.Join(dir, p) }
-	must(os.MkdirAll(at("a/b/c"), 0o755))
-	must(os.WriteFile(at("a/one"), []byte("hello"), 0o600))
-	must(os.Link(at("a/one"), at("a/b/two")))
-	must(os.WriteFile(at("empty"), nil, 0o600))
-	must(os.WriteFile(at("big"), bytes.Repeat([]byte("x"), 600<<10), 0o600))
-	must(os.Truncate(at("big"), 700<<10))
-	must(os.Symlink("a/one", at("link")))
-	must(unix.Mkfifo(at("pipe"), 0o600))
-	must(os.WriteFile(at("huge"), nil, 0o600))
-	must(os.Truncate(at("huge"), mostData+1))
+	must.Do(t, os.MkdirAll(at("a/b/c"), 0o755))
+	must.Do(t, os.WriteFile(at("a/one"), []byte("hello"), 0o600))
+	must.Do(t, os.Link(at("a/one"), at("a/b/two")))
+	must.Do(t, os.WriteFile(at("empty"), nil, 0o600))
+	must.Do(t, os.WriteFile(at("big"), bytes.Repeat([]byte("x"), 600<<10), 0o600))
+	must.Do(t, os.Truncate(at("big"), 700<<10))
+	must.Do(t, os.Symlink("a/one", at("link")))
+	must.Do(t, unix.Mkfifo(at("pipe"), 0o600))
+	must.Do(t, os.WriteFile(at("huge"), nil, 0o600))
+	must.Do(t, os.Truncate(at("huge"), mostData+1))
 	for i := range 300 { // more than one call of getdents64
-		must(os.WriteFile(at(fmt.Sprintf("a/b/c/%0100d", i)), []byte{byte(i)}, 0o600))
+		must.Do(t, os.WriteFile(at(fmt.Sprintf("a/b/c/%0100d", i)), []byte{byte(i)}, 0o600))
 	}
 	var r Reader
 	for range 2 { // the second time with the same memory
@@ -79,6 +76,44 @@ func TestReadTreeEnds(t *testing.T) {
 	got := ReadTree(dir)
 	if len(got) != mostDepth+1 || got[strings.Repeat("/d", mostDepth)[1:]].Err == "" {
 		t.Errorf("%d entries", len(got))
+	}
+}
+
+// A directory that a damaged filesystem lists without end ends.
+func TestNamesEnd(t *testing.T) {
+	was := getdents
+	t.Cleanup(func() { getdents = was })
+	calls := 0
+	// As JFS after its root directory has lost a page: ".." at the same place, at each call.
+	getdents = func(_ int, buf []byte) (int, error) {
+		if calls++; calls > 100 {
+			t.Fatal("it goes on")
+		}
+		return copy(buf, "\x02\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x18\x00\x04..\x00\x00\x00"), nil
+	}
+	dir := t.TempDir()
+	if got := ReadTree(dir); len(got) != 1 || got[""].Err != "list: the list has no end" {
+		t.Errorf("%+v", got)
+	}
+	calls = 0
+	if names, err := Names(dir); len(names) != 0 || err == nil || err.Error() != "list "+dir+": the list has no end" {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	dir := t.TempDir()
+	if names, err := Names(dir); len(names) != 0 || err != nil {
+		t.Errorf("%q, %v", names, err)
+	}
+	for i := range 1000 { // more than one call of getdents64
+		must.Do(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%0100d", i)), nil, 0o600))
+	}
+	if names, err := Names(dir); len(names) != 1000 || err != nil {
+		t.Errorf("%d names, %v", len(names), err)
+	}
+	if _, err := Names(dir + "/nowhere"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }
 

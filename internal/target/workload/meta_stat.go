@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/fault/script"
 	"whichfs/internal/plan/scenario"
 )
 
@@ -100,7 +101,7 @@ var dot = []byte{'.', 0}
 // each lists a directory and stats or deletes every file in it, and returns how many there were.
 func (s *metaScan) each(fd int, remove bool, t *Tally) (int, error) {
 	found := 0
-	for {
+	for idle := 0; idle <= script.MostIdle; idle++ {
 		n, errno := getdents(fd, s.buf)
 		if errno != 0 {
 			return found, errOp("list", s.place(), errno)
@@ -123,8 +124,10 @@ func (s *metaScan) each(fd int, remove bool, t *Tally) (int, error) {
 			s.at = s.lat.lap(s.start, s.at)
 			found++
 			t.Files++
+			idle = -1 // it gave a name
 		}
 	}
+	return found, endless(s.place())
 }
 
 func (s *metaScan) touch(fd int, name []byte, remove bool) (string, unix.Errno) {

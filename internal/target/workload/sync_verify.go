@@ -122,10 +122,10 @@ func (v *syncVerifier) verify() {
 // read reads all names and contents.
 func (v *syncVerifier) read() error {
 	v.held, v.data = map[string]error{}, map[string][]byte{}
-	entries, err := os.ReadDir(v.dir)
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(v.dir, e.Name()))
-		v.held[e.Name()], v.data[e.Name()] = err, data
+	names, err := script.Names(v.dir)
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(v.dir, name))
+		v.held[name], v.data[name] = err, data
 	}
 	return err
 }

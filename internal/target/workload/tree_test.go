@@ -477,6 +477,32 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
+// A directory that a damaged filesystem lists without end is a failure, and not a hang.
+func TestEndlessDirectory(t *testing.T) {
+	was := getdents
+	t.Cleanup(func() { getdents = was })
+	calls := 0
+	getdents = func(_ int, buf []byte) (int, unix.Errno) {
+		if calls++; calls > 100 {
+			t.Fatal("it goes on")
+		}
+		return copy(buf, "\x02\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x18\x00\x04..\x00\x00\x00"), 0
+	}
+	w := newWalk("/mnt")
+	if err := w.enter(unix.AT_FDCWD, &dot[0]); err != nil {
+		t.Fatal(err)
+	}
+	defer w.closeAll()
+	if _, _, err := w.next(); err == nil || err.Error() != `listing "/mnt" does not end` {
+		t.Error(err)
+	}
+	calls = 0
+	s := newMetaScan(&meta{target: &target{name: "/mnt"}, names: &metaNames{}})
+	if _, err := s.each(-1, false, new(Tally)); err == nil || !strings.HasSuffix(err.Error(), "does not end") {
+		t.Error(err)
+	}
+}
+
 func FuzzDirent(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x18\x00\x08abc\x00\x00"))
 	f.Add(make([]byte, 24))

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/fault/script"
 )
 
 // dirBuffer is the buffer size for listing a directory: that of the C library.
@@ -26,6 +28,7 @@ type frame struct {
 	out     int    // the copy of this directory, where one is made
 	mode    uint32 // the directory's mode, if a copy is made
 	n, off  int    // of buf: filled, and where the next entry begins
+	idle    int    // calls of getdents64 in a row that gave no name
 	name    []byte // the current entry: its name, with NUL
 	removed bool   // something was removed in this pass over it
 	buf     []byte
@@ -54,7 +57,7 @@ func (w *walk) enter(dir int, name *byte) error {
 		return w.fail("open", errno)
 	}
 	f := &w.frames[w.depth]
-	f.fd, f.out, f.n, f.off, f.name, f.removed = fd, -1, 0, 0, nil, false
+	f.fd, f.out, f.n, f.off, f.idle, f.name, f.removed = fd, -1, 0, 0, 0, nil, false
 	w.depth++
 	return nil
 }
@@ -96,6 +99,9 @@ func (w *walk) next() (*byte, uint8, error) {
 			if n <= 0 {
 				return nil, 0, nil
 			}
+			if f.idle++; f.idle > script.MostIdle {
+				return nil, 0, endless(w.path())
+			}
 			f.n, f.off = n, 0
 		}
 		name, kind, length := dirent(f.buf[f.off:f.n])
@@ -106,7 +112,7 @@ func (w *walk) next() (*byte, uint8, error) {
 		if name[0] == '.' && (name[1] == 0 || name[1] == '.' && name[2] == 0) {
 			continue
 		}
-		f.name = name
+		f.name, f.idle = name, 0
 		if kind == unix.DT_UNKNOWN {
 			if errno := statat(f.fd, &name[0], &w.st); errno != 0 {
 				return nil, 0, w.fail("stat", errno)
@@ -116,6 +122,9 @@ func (w *walk) next() (*byte, uint8, error) {
 		return &name[0], kind, nil
 	}
 }
+
+// endless is the failure of a filesystem to come to the end of a directory.
+func endless(path string) error { return Subject("listing %q does not end", path) }
 
 // dirent takes the first struct linux_dirent64 from buf: its name with the NUL, its type and its
 // length; a length of 0 means that it is broken. The layout is the same on every architecture.
