@@ -186,7 +186,7 @@ var getdents = unix.Getdents
 // JFS gives ".." at each call, without end, where it cannot read the first page of a directory.
 const MostIdle = 2
 
-// names lists a directory, up to one name more than mostEntries.
+// names lists a directory; it stops when there are more than mostEntries.
 func (r *Reader) names(fd int) ([]listed, error) {
 	var all []listed
 	for idle := 0; idle <= MostIdle; {
