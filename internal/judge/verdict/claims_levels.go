@@ -70,14 +70,18 @@ func (f *figures) ratiosAt(axis []axisPoint, def study.Column, k study.LevelsChe
 }
 
 func judgeLevels(out *Claim, def study.Column, k study.LevelsCheck, points []levelRatio, unit string) {
-	var results, texts, missing []string
+	var results, texts, whys []string
+	missing := map[string][]string{} // points, by why
 	from := -1 // the point from which on the claim holds
 	for i, p := range points {
 		at := AxisValue(p.value, unit)
 		claimed := p.value >= k.From && (k.To == 0 || p.value <= k.To)
 		if p.absent != "" {
 			if claimed {
-				missing = append(missing, at+" ("+p.absent+")")
+				if missing[p.absent] == nil {
+					whys = append(whys, p.absent)
+				}
+				missing[p.absent] = append(missing[p.absent], at)
 			}
 			continue
 		}
@@ -113,7 +117,10 @@ func judgeLevels(out *Claim, def study.Column, k study.LevelsCheck, points []lev
 			out.Figures += "; it does not hold at the largest"
 		}
 	}
-	if len(missing) > 0 {
-		out.Figures += "; without a ratio: " + units.List(missing, 3)
+	for i, why := range whys {
+		whys[i] = units.List(missing[why], 3) + " (" + why + ")"
+	}
+	if len(whys) > 0 {
+		out.Figures += "; without a ratio: " + units.List(whys, 3)
 	}
 }

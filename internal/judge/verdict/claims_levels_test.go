@@ -48,7 +48,7 @@ func TestLevelsCheck(t *testing.T) {
 		{study.LevelsCheck{A: "b", B: "a", To: 8, Low: 1.5}, Agrees, "does not hold at the largest"},
 		{study.LevelsCheck{A: "b", B: "a", From: 16, To: 16, High: 1}, Undecided, ""},
 		{study.LevelsCheck{A: "b", B: "a", From: 64, High: 1}, NotTested, "has no point from 64 B on"},
-		{study.LevelsCheck{A: "b", B: "c", High: 1}, NotTested, "without a ratio: 8 B (c: no trial of it)"},
+		{study.LevelsCheck{A: "b", B: "c", High: 1}, NotTested, "without a ratio: 8 B, 16 B and 32 B (c: no trial of it)"},
 	} {
 		c.check.Axis, c.check.Column = "size", "w"
 		out := Claim{Result: NotTested}

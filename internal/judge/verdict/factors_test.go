@@ -454,3 +454,13 @@ func TestDriftIsRemoved(t *testing.T) {
 		t.Errorf("drift where there is none: %+v", calm.Drift)
 	}
 }
+
+// What a candidate cannot run for holds for every level of a factor.
+func TestUnsupportedLevels(t *testing.T) {
+	run := result.Run{Study: toy.Study().Name, Scale: "quick", Candidates: []string{toy.Ext2}}
+	support := []result.Support{{Candidate: toy.Ext2, Outcome: result.Unsupported, Reason: "no driver"}}
+	f := gather(run, support, []result.Trial{{Candidate: toy.Ext2, Variant: "large"}}, toy.Study())
+	if all := f.all(); len(all) != 2 || all[0].Reason != "no driver" || all[1].Reason != "no driver" || all[1].Outcome != result.Unsupported {
+		t.Errorf("%+v", all)
+	}
+}

@@ -98,8 +98,12 @@ func gather(run result.Run, support []result.Support, trials []result.Trial, st 
 		if c.Reason == "" {
 			continue
 		}
-		s := f.subject(c.Candidate)
-		s.Outcome, s.Reason, s.Hint = c.Outcome, c.Reason, c.Hint
+		f.subject(c.Candidate)
+		for _, s := range f.all() { // with every level of a factor
+			if s.Name == c.Candidate {
+				s.Outcome, s.Reason, s.Hint = c.Outcome, c.Reason, c.Hint
+			}
+		}
 	}
 	for _, s := range f.all() {
 		s.conclude()
