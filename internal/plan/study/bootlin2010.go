@@ -92,9 +92,9 @@ func Bootlin2010() Study {
 			},
 			// The quick one, and what claims need besides: the chip of the talk's figure
 			// for the summary, nearly full, jffs2 without compression, SquashFS by way of
-			// gluebi, and the chip to wear.
+			// gluebi, the chip to wear, and the two whose drivers the user has to bring.
 			"claims": {
-				Candidates: append(b10Quick(), b10Later, b10Jffs2Plain, b10Gluebi), Rounds: 2, StepLimit: 1800,
+				Candidates: append(b10Quick(), b10Later, b10Jffs2Plain, b10Gluebi, b10Yaffs2, b10Logfs), Rounds: 2, StepLimit: 1800,
 				Data: []DataSet{{Name: b10Tree, Set: "debian-armhf-part"}, {Name: b10Video, Stream: 512 << 10}, {Name: b10Clip, Stream: 6 << 20}, {Name: b10Piece, Stream: b10PieceSize}},
 				RAM:  "nand:128M", Amount: b10Amount{
 					whole: 128, sizes: []int64{4, 8, 16, 32, 64}, shares: []float64{b10Full75}, filled: 0.07, clips: 1, card: b10Tree, rewrites: 7200,
@@ -117,7 +117,7 @@ func Bootlin2010() Study {
 			{
 				Key: b10Worn, Label: "raw NAND flash of 8 MiB, rewritten until it is worn", EraseBlock: 128 << 10, Clock: result.ClockVirtual, // it takes minutes of the chip's time
 				Specs:      map[string]string{"quick": b10WornChip, "claims": b10WornChip, "full": b10WornChip},
-				Candidates: map[string][]string{"quick": b10Wears(), "claims": b10Wears(), "full": append(b10Wears(), b10Yaffs2)},
+				Candidates: map[string][]string{"quick": b10Wears(), "claims": append(b10Wears(), b10Yaffs2), "full": append(b10Wears(), b10Yaffs2)},
 				Rounds:     map[string]int{"claims": 3}, // what chance a block has differs by round
 				At:         "claims",
 				Memory:     b10Memory(64),
@@ -191,6 +191,11 @@ func b10Factors(s Scale, on Storage) []scenario.Factor {
 	}
 	if !full {
 		size.Candidates = []string{b10Jffs2, b10Image, b10Summary, b10Ubifs}
+		for _, brought := range []string{b10Yaffs2, b10Logfs} {
+			if slices.Contains(s.Candidates, brought) {
+				size.Candidates = append(size.Candidates, brought)
+			}
+		}
 	}
 	for _, n := range amount.sizes {
 		size.Levels = append(size.Levels, scenario.Variant{

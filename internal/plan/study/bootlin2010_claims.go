@@ -104,7 +104,7 @@ func b10Yaffs2AndLogfs() []Claim {
 	}
 	for i := range claims {
 		if _, untested := claims[i].Check.(Untested); !untested {
-			claims[i].At = "full"
+			claims[i].At = "claims"
 		}
 	}
 	return claims
