@@ -72,7 +72,7 @@ func (f *figures) ratiosAt(axis []axisPoint, def study.Column, k study.LevelsChe
 func judgeLevels(out *Claim, def study.Column, k study.LevelsCheck, points []levelRatio, unit string) {
 	var results, texts, whys []string
 	missing := map[string][]string{} // points, by why
-	from := -1 // the point from which on the claim holds
+	from := -1                       // the point from which on the claim holds
 	for i, p := range points {
 		at := AxisValue(p.value, unit)
 		claimed := p.value >= k.From && (k.To == 0 || p.value <= k.To)
