@@ -47,6 +47,9 @@ func TestDamagingKindsDeclareIt(t *testing.T) {
 			case *ast.CallExpr:
 				switch called := n.Fun.(type) {
 				case *ast.Ident:
+					if called.Name == "gnu" { // makes a kind of that name
+						kinds = append(kinds, strings.Trim(n.Args[0].(*ast.BasicLit).Value, `"`))
+					}
 					breaks = breaks || called.Name == "newBed" || called.Name == "newFilledBed" || called.Name == "flipBit"
 				case *ast.SelectorExpr:
 					of, _ := called.X.(*ast.Ident)
@@ -66,6 +69,10 @@ func TestDamagingKindsDeclareIt(t *testing.T) {
 						kinds = append(kinds, strings.Trim(name.Value, `"`))
 					case *ast.SelectorExpr:
 						kinds = append(kinds, faults[name.Sel.Name])
+					case *ast.Ident:
+						if name.Name != "kind" { // gnu's parameter
+							t.Errorf("the name of a kind of work is %s", name.Name)
+						}
 					default:
 						t.Errorf("the name of a kind of work is a %T", name)
 					}
