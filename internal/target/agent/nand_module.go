@@ -3,7 +3,6 @@ package agent
 import (
 	"bytes"
 	"debug/elf"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/target/kmod"
 	"whichfs/internal/target/workload"
 )
 
@@ -23,24 +23,9 @@ import (
 // changeable are the parameters that atOnce turns off temporarily.
 var changeable = []string{"do_delays", "bitflips"}
 
-// signed is the end of a module file with a signature; before it is struct module_signature, whose
-// last 4 bytes are the signature's length (scripts/sign-file.c). A changed file is loaded without
-// its signature.
-const (
-	signed          = "~Module signature appended~\n"
-	signatureHeader = 12
-)
-
-// writable returns a module's file in which the parameters may be written.
+// writable returns a module's file in which the parameters may be written, without a signature.
 func writable(file []byte, parameters ...string) ([]byte, error) {
-	out := bytes.Clone(file)
-	if rest, ok := bytes.CutSuffix(out, []byte(signed)); ok && len(rest) > signatureHeader {
-		n := int(binary.BigEndian.Uint32(rest[len(rest)-4:])) + signatureHeader
-		if n > len(rest) {
-			return nil, errors.New("its signature is longer than the file")
-		}
-		out = rest[:len(rest)-n]
-	}
+	out, _ := kmod.Unsigned(bytes.Clone(file))
 	f, err := elf.NewFile(bytes.NewReader(out))
 	if err != nil {
 		return nil, err

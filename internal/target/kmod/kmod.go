@@ -1,4 +1,4 @@
-// Package kmod reads kernel module files that users provide, and checks
+// Package kmod inserts kernel modules; it reads module files that users provide, and checks
 // whether one suits a kernel before loading it: the kernel answers with "Exec
 // format error" to nearly everything, and the reason is only in its log.
 package kmod

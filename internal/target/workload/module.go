@@ -16,6 +16,7 @@ import (
 
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/target/kmod"
 )
 
 // ModuleLoad loads the filesystem's kernel module and everything it depends on, in the order of
@@ -259,7 +260,7 @@ func (env *Env) load(own string, need []string, parameters string) (Job, error) 
 		if err != nil {
 			return Job{}, fmt.Errorf("open %s: %w", path, err)
 		}
-		p := part{name: mod, fd: fd, size: int64(len(body)), flags: initFlags(f), params: new(byte)}
+		p := part{name: mod, fd: fd, size: int64(len(body)), flags: uintptr(kmod.Flags(f)), params: new(byte)}
 		if mod == own && parameters != "" {
 			p.params = &terminated(parameters)[0]
 		}
@@ -360,14 +361,6 @@ func loadedAtStart(env *Env, name string) Job {
 	}}
 }
 
-// initFlags has the kernel unpack a compressed module.
-func initFlags(file string) uintptr {
-	if strings.HasSuffix(file, ".ko") {
-		return 0
-	}
-	return 4 // MODULE_INIT_COMPRESSED_FILE
-}
-
 // absentModule is a load that cannot be measured: every figure of the phase is absent with the
 // reason.
 func absentModule(why string) Job { return Job{Absent: why, AbsentMetrics: moduleMetrics} }
@@ -398,12 +391,12 @@ func InsertModule(path, parameters string) error {
 
 // insertModule is InsertModule; loaded is false for one that was there.
 func insertModule(path, parameters string) (loaded bool, err error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
-	defer unix.Close(fd) //nolint:errcheck // read only
-	err = unix.FinitModule(fd, parameters, int(initFlags(path)))
+	defer f.Close()
+	err = kmod.Insert(f, parameters)
 	if errors.Is(err, unix.EEXIST) {
 		return false, nil
 	}

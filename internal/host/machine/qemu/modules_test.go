@@ -64,17 +64,10 @@ func moduleFromImage(t *testing.T, name string) []byte {
 	return body
 }
 
-// unsigned cuts off the signature, which is for the original file: a trailer of 12 bytes, whose
-// last four are its length, and a mark after it.
-func unsigned(t *testing.T, module []byte) []byte {
-	t.Helper()
-	const mark, trailer = "~Module signature appended~\n", 12
-	body, ok := bytes.CutSuffix(module, []byte(mark))
-	if !ok {
-		return module
-	}
-	n := int(body[len(body)-4])<<24 | int(body[len(body)-3])<<16 | int(body[len(body)-2])<<8 | int(body[len(body)-1])
-	return body[:len(body)-trailer-n]
+// unsigned cuts off the signature, which is for the original file.
+func unsigned(module []byte) []byte {
+	module, _ = kmod.Unsigned(module)
+	return module
 }
 
 // instead replaces words by others of the same length.
@@ -114,11 +107,14 @@ func TestGivenModules(t *testing.T) {
 	signed := moduleFromImage(t, "fs/nilfs2/nilfs2")
 	// Of another release with the same symbols, which a kernel takes whose
 	// symbols have checksums.
-	nilfs := instead(t, unsigned(t, signed), "vermagic=6.1.0-", "vermagic=6.1.0+")
-	strange := instead(t, unsigned(t, moduleFromImage(t, "fs/jfs/jfs")), "blkdev_issue_discard", "blkdev_issue_discarx")
+	nilfs := instead(t, unsigned(signed), "vermagic=6.1.0-", "vermagic=6.1.0+")
+	strange := instead(t, unsigned(moduleFromImage(t, "fs/jfs/jfs")), "blkdev_issue_discard", "blkdev_issue_discarx")
+	// Its signature is found wrong, and is then left out.
+	disk := moduleFromImage(t, "drivers/block/brd")
+	disk[len(disk)-100] ^= 1
 	// A disk in memory serves the clock with time, too.
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:256M", Modules: []string{
-		moduleFile(t, "my-nilfs.ko", nilfs), moduleFile(t, "jfs.ko", strange),
+		moduleFile(t, "my-nilfs.ko", nilfs), moduleFile(t, "jfs.ko", strange), moduleFile(t, "brd.ko", disk),
 	}})
 	conditions := s.Ready().Conditions
 	if i := slices.IndexFunc(conditions, func(c result.Condition) bool { return c.Name == "module nilfs2" }); i < 0 ||
@@ -189,7 +185,7 @@ func TestBuiltModule(t *testing.T) {
 // knows, else by the guest.
 func TestUnfitModules(t *testing.T) {
 	t.Parallel()
-	body := unsigned(t, moduleFromImage(t, "fs/nilfs2/nilfs2"))
+	body := unsigned(moduleFromImage(t, "fs/nilfs2/nilfs2"))
 	f, err := kmod.Read("nilfs2.ko", body)
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +229,7 @@ func TestUnfitModules(t *testing.T) {
 // it uses the same devices as the real one would.
 func standIn(t *testing.T, name string) []byte {
 	t.Helper()
-	body := unsigned(t, moduleFromImage(t, "fs/jffs2/jffs2"))
+	body := unsigned(moduleFromImage(t, "fs/jffs2/jffs2"))
 	const was = "jffs2"
 	if name == "logfs" {
 		return instead(t, body, "\x00"+was+"\x00", "\x00"+name+"\x00", "name="+was+"\x00", "name="+name+"\x00")

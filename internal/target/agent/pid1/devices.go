@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/target/kmod"
 	"whichfs/internal/target/workload"
 )
 
@@ -33,7 +34,7 @@ func insertAll(dir string) (cost map[string]workload.AtStart, refused []string, 
 			return nil, nil, err
 		}
 		begun := time.Now()
-		err = unix.FinitModule(int(f.Fd()), "", 0)
+		err = kmod.Insert(f, "")
 		took := time.Since(begun)
 		_ = f.Close()
 		if errors.Is(err, unix.ENODEV) {
