@@ -1,14 +1,12 @@
 package script
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/sys/dirlist"
 )
 
 // Limits of a Reader, so that the claims of a damaged tree do not exhaust memory.
@@ -18,12 +16,10 @@ const (
 	mostData    = 64 << 20 // bytes, of one file
 )
 
-const listBuffer = 16 << 10 // bytes
-
 // Reader reads trees repeatedly with the same memory. It must be used from one
 // goroutine.
 type Reader struct {
-	list  []byte // buffer for getdents64
+	list  []byte // buffer for listing a directory
 	arena []byte // contents of files
 	tree  Tree
 }
@@ -35,7 +31,7 @@ func ReadTree(dir string) Tree { return new(Reader).Read(dir) }
 // Read reads everything below dir; the result is valid until the next call.
 func (r *Reader) Read(dir string) Tree {
 	if r.tree == nil {
-		r.tree, r.list = Tree{}, make([]byte, listBuffer)
+		r.tree, r.list = Tree{}, make([]byte, dirlist.Buffer)
 	}
 	clear(r.tree)
 	r.arena = r.arena[:0]
@@ -69,8 +65,6 @@ func (r *Reader) dir(fd int, path string, depth int) {
 		here.Err = "list: " + err.Error()
 	case depth >= mostDepth:
 		here.Err, names = "directories are nested without end", nil
-	case len(r.tree)+len(names) > mostEntries:
-		here.Err, names = "names without end", nil
 	}
 	r.tree[path] = here
 	for _, n := range names {
@@ -179,80 +173,18 @@ func (r *Reader) file(at int, name string) Found {
 	return f
 }
 
-// getdents is getdents64(2); a variable, for tests.
-var getdents = unix.Getdents
-
-// MostIdle is how many calls of getdents64 in a row can give no name: "." and ".." may come alone.
-// JFS gives ".." at each call, without end, where it cannot read the first page of a directory.
-const MostIdle = 2
-
-// names lists a directory; it stops when there are more than mostEntries.
-func (r *Reader) names(fd int) ([]listed, error) {
-	var all []listed
-	for idle := 0; idle <= MostIdle; {
-		n, err := getdents(fd, r.list)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n <= 0 {
+// names lists a directory, as far as the tree may grow. Besides an error it returns the names
+// before it.
+func (r *Reader) names(fd int) (all []listed, err error) {
+	list := dirlist.Of(fd, r.list)
+	for len(r.tree)+len(all) < mostEntries {
+		name, kind, err := list.Next()
+		if name == nil {
 			return all, err
 		}
-		had := len(all)
-		if all, err = parseNames(all, r.list[:n]); err != nil || len(all) > mostEntries {
-			return all, err
-		}
-		if idle++; len(all) > had {
-			idle = 0
-		}
+		all = append(all, listed{string(name[:len(name)-1]), kind})
 	}
-	return all, errors.New("the list has no end")
-}
-
-// Names lists the names in a directory, without "." and "..". Besides an error it returns those that it
-// found.
-func Names(dir string) ([]string, error) {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
-	}
-	defer unix.Close(fd) //nolint:errcheck // only a directory
-	r := Reader{list: make([]byte, listBuffer)}
-	all, err := r.names(fd)
-	if err == nil && len(all) > mostEntries {
-		err = errors.New("names without end")
-	}
-	if err != nil {
-		err = &os.PathError{Op: "list", Path: dir, Err: err}
-	}
-	names := make([]string, len(all))
-	for i, n := range all {
-		names[i] = n.name
-	}
-	return names, err
-}
-
-// parseNames appends the names in records of struct linux_dirent64: inode (8
-// bytes), offset (8), length of the record (2), type (1), name up to a zero byte;
-// see getdents64(2).
-func parseNames(all []listed, rest []byte) ([]listed, error) {
-	for len(rest) >= 20 {
-		length := int(binary.NativeEndian.Uint16(rest[16:]))
-		if length < 20 || length > len(rest) {
-			return all, fmt.Errorf("a record of %d bytes", length)
-		}
-		raw := rest[19:length]
-		if end := bytes.IndexByte(raw, 0); end >= 0 {
-			raw = raw[:end]
-		}
-		if name := string(raw); name != "." && name != ".." {
-			if name == "" || strings.Contains(name, "/") {
-				return all, fmt.Errorf("a name %q", name)
-			}
-			all = append(all, listed{name, rest[18]})
-		}
-		rest = rest[length:]
-	}
-	return all, nil
+	return all, errors.New("names without end")
 }
 
 // kindOf names the type of a directory entry.

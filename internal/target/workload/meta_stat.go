@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/fault/script"
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/sys/dirlist"
 )
 
 // MetaStat stats the files that MetaCreate made: in sequential order as the filesystem lists each
@@ -56,10 +56,7 @@ type metaScan struct {
 	st    unix.Stat_t
 }
 
-// metaListing is the buffer size for listing a directory, in bytes: that of the C library.
-const metaListing = 32 << 10
-
-func newMetaScan(m *meta) *metaScan { return &metaScan{meta: m, buf: buffer(metaListing)} }
+func newMetaScan(m *meta) *metaScan { return &metaScan{meta: m, buf: buffer(dirlist.Buffer)} }
 
 func (s *metaScan) stat(t *Tally) error {
 	if err := s.target.open(); err != nil {
@@ -100,34 +97,21 @@ var dot = []byte{'.', 0}
 
 // each lists a directory and stats or deletes every file in it, and returns how many there were.
 func (s *metaScan) each(fd int, remove bool, t *Tally) (int, error) {
-	found := 0
-	for idle := 0; idle <= script.MostIdle; idle++ {
-		n, errno := getdents(fd, s.buf)
-		if errno != 0 {
-			return found, errOp("list", s.place(), errno)
+	list := dirlist.Of(fd, s.buf)
+	for found := 0; ; found++ {
+		name, _, err := list.Next()
+		if err != nil {
+			return found, unlisted(s.place(), err)
 		}
-		if n == 0 {
+		if name == nil {
 			return found, nil
 		}
-		for rest := s.buf[:n]; len(rest) > 0; {
-			name, _, length := dirent(rest)
-			if length == 0 {
-				return found, Subject("listing %q: the filesystem returned a broken entry", s.place())
-			}
-			rest = rest[length:]
-			if name[0] == '.' { // ours do not begin with one
-				continue
-			}
-			if call, errno := s.touch(fd, name, remove); errno != 0 {
-				return found, errOp(call, join(s.place(), string(name[:len(name)-1])), errno)
-			}
-			s.at = s.lat.lap(s.start, s.at)
-			found++
-			t.Files++
-			idle = -1 // it gave a name
+		if call, errno := s.touch(fd, name, remove); errno != 0 {
+			return found, errOp(call, join(s.place(), string(name[:len(name)-1])), errno)
 		}
+		s.at = s.lat.lap(s.start, s.at)
+		t.Files++
 	}
-	return found, endless(s.place())
 }
 
 func (s *metaScan) touch(fd int, name []byte, remove bool) (string, unix.Errno) {

@@ -393,7 +393,7 @@ func InsertModule(path, parameters string) error {
 func insertModule(path, parameters string) (loaded bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false, err
+		return false, cause(err)
 	}
 	defer f.Close()
 	err = kmod.Insert(f, parameters)

@@ -41,19 +41,12 @@ func TestDamagingKindsDeclareIt(t *testing.T) {
 	faults := map[string]string{"PowerCut": fault.PowerCut, "FlakyWrites": fault.FlakyWrites, "FlakyReads": fault.FlakyReads, "BitRot": fault.BitRot, "BadSectors": fault.BadSectors, "CrashStates": fault.CrashStates}
 	var names []string
 	for _, f := range files["workload"].Files {
-		breaks, kinds, within := false, []string(nil), ""
+		breaks, kinds := false, []string(nil)
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
-			case *ast.GenDecl:
-				within = ""
-			case *ast.FuncDecl:
-				within = n.Name.Name
 			case *ast.CallExpr:
 				switch called := n.Fun.(type) {
 				case *ast.Ident:
-					if called.Name == "gnu" { // makes a kind of that name
-						kinds = append(kinds, strings.Trim(n.Args[0].(*ast.BasicLit).Value, `"`))
-					}
 					breaks = breaks || called.Name == "newBed" || called.Name == "newFilledBed" || called.Name == "flipBit"
 				case *ast.SelectorExpr:
 					of, _ := called.X.(*ast.Ident)
@@ -73,10 +66,6 @@ func TestDamagingKindsDeclareIt(t *testing.T) {
 						kinds = append(kinds, strings.Trim(name.Value, `"`))
 					case *ast.SelectorExpr:
 						kinds = append(kinds, faults[name.Sel.Name])
-					case *ast.Ident:
-						if within != "gnu" || name.Name != "kind" { // its parameter, which its callers' literals are
-							t.Errorf("the name of a kind of work is %s", name.Name)
-						}
 					default:
 						t.Errorf("the name of a kind of work is a %T", name)
 					}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,7 +63,7 @@ type syncVerifier struct {
 	traced bool              // the operation after safe has begun
 	safe   int64             // the last operation that must have survived
 	under  []syncOp          // operations possibly in flight, or done without a trace
-	held   map[string]error  // names in the directory; the error of an unreadable one
+	held   map[string]string // names in the directory; why one cannot be read
 	data   map[string][]byte // contents of the files
 
 	whole, wrong, missing, unreadable, returned, unfinished int
@@ -95,9 +94,9 @@ func (v *syncVerifier) plan(number int64) *syncPlan {
 }
 
 func (v *syncVerifier) verify() {
-	if err := v.read(); err != nil {
-		// The directory cannot be read, so everything is missing.
-		v.note("the directory: %v", cause(err))
+	if broken := v.read(); broken != "" {
+		// Everything that was not listed is missing.
+		v.note("the directory: %s", broken)
 	}
 	v.findSafe()
 	p := v.plan(v.safe)
@@ -119,15 +118,20 @@ func (v *syncVerifier) verify() {
 	v.readOnly = writable(v.dir)
 }
 
-// read reads all names and contents.
-func (v *syncVerifier) read() error {
-	v.held, v.data = map[string]error{}, map[string][]byte{}
-	names, err := script.Names(v.dir)
-	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(v.dir, name))
-		v.held[name], v.data[name] = err, data
+// read reads all names and contents, and returns why the directory cannot be listed.
+func (v *syncVerifier) read() (broken string) {
+	v.held, v.data = map[string]string{}, map[string][]byte{}
+	tree := script.ReadTree(v.dir)
+	for name, f := range tree {
+		if name == "" || strings.Contains(name, "/") {
+			continue
+		}
+		if f.Err == "" && f.Kind != "file" {
+			f.Err = "it is of type " + f.Kind
+		}
+		v.held[name], v.data[name] = f.Err, f.Data
 	}
-	return err
+	return tree[""].Err
 }
 
 // findSafe finds the last operation that certainly finished: the one before the last that left a
@@ -167,12 +171,12 @@ func (o syncOp) traceable() bool {
 
 func (v *syncVerifier) holds(p *syncPlan, f syncFile) bool {
 	data, ok := v.data[f.name()]
-	return ok && v.held[f.name()] == nil && bytes.Equal(data, p.contents(f, v.buf))
+	return ok && v.held[f.name()] == "" && bytes.Equal(data, p.contents(f, v.buf))
 }
 
 // judge classifies a file that must be there.
 func (v *syncVerifier) judge(p *syncPlan, f syncFile) {
-	err, there := v.held[f.name()]
+	broken, there := v.held[f.name()]
 	for _, o := range v.under {
 		if o.file.id != f.id {
 			continue
@@ -190,9 +194,9 @@ func (v *syncVerifier) judge(p *syncPlan, f syncFile) {
 	case !there:
 		v.missing++
 		v.lose(f.name(), fault.Lost, "%s of %d bytes, safe since operation %d, is missing", f.name(), f.size, f.version)
-	case err != nil:
+	case broken != "":
 		v.unreadable++
-		v.lose(f.name(), fault.IOError, "%s of %d bytes, safe since operation %d, cannot be read: %v", f.name(), f.size, f.version, cause(err))
+		v.lose(f.name(), fault.IOError, "%s of %d bytes, safe since operation %d, cannot be read: %s", f.name(), f.size, f.version, broken)
 	case v.holds(p, f):
 		v.whole++
 	default:

@@ -130,12 +130,6 @@ func statat(dir int, path *byte, st *unix.Stat_t) unix.Errno {
 	return errno
 }
 
-// A variable, for tests.
-var getdents = func(fd int, buf []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall(unix.SYS_GETDENTS64, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
-	return int(n), errno
-}
-
 func closefd(fd int) unix.Errno {
 	_, _, errno := unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 	if errno == unix.EINTR {

@@ -18,19 +18,23 @@ import (
 // TarNull runs tar -cf /dev/null on the copy of a tree in DIR/1. GNU tar (file_dumpable_p in its
 // src/create.c) opens no regular file when its archive is /dev/null: the figure is that of listing
 // directories and of asking for the status of every file, not of reading. (BusyBox's reads them all.)
-var TarNull = gnu("tar-null", "tar", "tar", func(o order) (run, after func() error, err error) {
-	return func() error { return runTool(o.ctx, []string{o.program, "-cf", "/dev/null", "-C", o.dir(), "."}) }, nil, nil
+var TarNull = gnu(Kind{Name: "tar-null", Program: gnuTar}, func(ctx context.Context, program string, c copied) (run, after func() error, err error) {
+	return func() error { return runTool(ctx, []string{program, "-cf", "/dev/null", "-C", c.dir(), "."}) }, nil, nil
 })
 
 // TarPipe runs tar -c on the copy of a tree in DIR/1, in records of Block bytes (10 KiB), into a pipe that a thread of the
 // agent empties.
-var TarPipe = gnu("tar-pipe", "tar", "tar", func(o order) (run, after func() error, err error) {
-	record := cmp.Or(o.step.Block, tarRecord)
-	if record%tarBlock != 0 {
-		return nil, nil, result.Refuse("", "step %q: records of %d bytes; tar's are multiples of %d", o.step.Work, record, tarBlock)
+var TarPipe = gnu(Kind{Name: "tar-pipe", Program: gnuTar}, func(ctx context.Context, program string, c copied) (run, after func() error, err error) {
+	record := cmp.Or(c.step.Block, tarRecord)
+	if record < 0 || record%tarBlock != 0 {
+		return nil, nil, result.Refuse("", "step %q: records of %d bytes; tar's are multiples of %d", c.step.Work, record, tarBlock)
+	}
+	var least int64
+	if c.plan != nil {
+		least = c.plan.written
 	}
 	drain := newDrainer()
-	context.AfterFunc(o.ctx, drain.end)
+	context.AfterFunc(ctx, drain.end)
 	run = func() error {
 		fd, errno := drain.open()
 		if errno != 0 {
@@ -38,7 +42,7 @@ var TarPipe = gnu("tar-pipe", "tar", "tar", func(o order) (run, after func() err
 		}
 		end := os.NewFile(uintptr(fd), "pipe")
 		// Standard output would be kept, too.
-		err := runTool(o.ctx, []string{o.program, "-b", strconv.FormatInt(record/tarBlock, 10), "-cf", "/proc/self/fd/3", "-C", o.dir(), "."}, end)
+		err := runTool(ctx, []string{program, "-b", strconv.FormatInt(record/tarBlock, 10), "-cf", "/proc/self/fd/3", "-C", c.dir(), "."}, end)
 		_ = end.Close()
 		n, errno := drain.wait()
 		switch {
@@ -46,8 +50,8 @@ var TarPipe = gnu("tar-pipe", "tar", "tar", func(o order) (run, after func() err
 			return err
 		case errno != 0:
 			return &opError{op: "read", path: "pipe", errno: errno}
-		case n%record != 0 || o.plan != nil && n < o.plan.written:
-			return fmt.Errorf("tar wrote %d bytes, of a tree with %d, in records of %d", n, o.plan.written, record)
+		case n%record != 0 || n < least:
+			return fmt.Errorf("tar wrote %d bytes, of a tree with %d, in records of %d", n, least, record)
 		}
 		return nil
 	}
@@ -55,18 +59,18 @@ var TarPipe = gnu("tar-pipe", "tar", "tar", func(o order) (run, after func() err
 })
 
 // CpFetch runs cp -a on the copy of a tree in DIR/1, into a filesystem in memory. The copy is removed outside the clock.
-var CpFetch = gnu("cp-fetch", "cp", "coreutils", func(o order) (run, after func() error, err error) {
-	to := filepath.Join(o.env.Work, "fetched")
+var CpFetch = gnu(Kind{Name: "cp-fetch", Program: filesystem.Tool{Program: "cp", Package: "coreutils"}}, func(ctx context.Context, program string, c copied) (run, after func() error, err error) {
+	to := filepath.Join(c.env.Work, "fetched")
 	if err := os.RemoveAll(to); err != nil { // of a trial that was given up
 		return nil, nil, err
 	}
-	if o.plan != nil {
-		if err := memoryFor(o.env.Work, o.step.Data, o.plan); err != nil {
+	if c.plan != nil {
+		if err := memoryFor(c.env.Work, c.step.Data, c.plan); err != nil {
 			return nil, nil, err
 		}
 	}
 	run = func() error {
-		err := runTool(o.ctx, []string{o.program, "-a", o.dir(), to})
+		err := runTool(ctx, []string{program, "-a", c.dir(), to})
 		if err != nil {
 			_ = os.RemoveAll(to) // the next trial needs its memory
 		}
@@ -74,34 +78,34 @@ var CpFetch = gnu("cp-fetch", "cp", "coreutils", func(o order) (run, after func(
 	}
 	after = func() error {
 		there, err := filesBelow(to, nil)
-		if err == nil && o.plan != nil && int64(there.files) != o.plan.files {
-			err = Subject("cp copied %d files, but %d were written", there.files, o.plan.files)
+		if err == nil && c.plan != nil && int64(there.files) != c.plan.files {
+			err = Subject("cp copied %d files, but %d were written", there.files, c.plan.files)
 		}
 		return cmp.Or(err, os.RemoveAll(to))
 	}
 	return run, after, nil
 })
 
-// order is that of a program on the copy of a tree.
-type order struct {
-	ctx     context.Context
-	env     *Env
-	step    scenario.Step
-	program string // its path
+var gnuTar = filesystem.Tool{Program: "tar", Package: "tar"}
+
+// copied is the copy of a tree that a program works on.
+type copied struct {
+	env  *Env
+	step scenario.Step
 	wanted
 }
 
-// dir is the directory that the program works on: that of the tree's first copy.
-func (o order) dir() string { return filepath.Join(o.env.Mount, copyOf(o.env, o.step).Dir) }
+// dir is the copy's directory: that of the tree's first copy.
+func (c copied) dir() string { return filepath.Join(c.env.Mount, copyOf(c.env, c.step).Dir) }
 
-// gnu is the kind of work that GNU's program of a name does. Its pages are in memory before, and its
-// version is noted. Others of the same name do other work, and their figures would be of that.
-func gnu(kind, program, pack string, make func(order) (run, after func() error, err error)) Kind {
-	needs := filesystem.Tool{Program: program, Package: pack}
-	return Kind{Name: kind, Program: needs, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
-		path, err := command.Look(program)
+// gnu has the kind's program, GNU's, do its work; make is given its path. Its pages are in memory
+// before, and its version is noted. Others of the same name do other work, and their figures would be
+// of that.
+func gnu(kind Kind, make func(ctx context.Context, program string, c copied) (run, after func() error, err error)) Kind {
+	kind.Setup = func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+		path, err := command.Look(kind.Program.Program)
 		if err != nil {
-			return Job{Absent: needs.Absent()}, nil
+			return Job{Absent: kind.Program.Absent()}, nil
 		}
 		said, err := command.Run(ctx, command.Options{}, path, "--version")
 		if ctx.Err() != nil {
@@ -109,7 +113,7 @@ func gnu(kind, program, pack string, make func(order) (run, after func() error, 
 		}
 		version, _, _ := strings.Cut(said.Stdout, "\n")
 		if err != nil || !strings.Contains(version, "GNU") {
-			return Job{Absent: fmt.Sprintf("%s is not GNU %[1]s, which does other work (on a board, --tools lab sends it)", program)}, nil
+			return Job{Absent: fmt.Sprintf("%s is not GNU %[1]s, which does other work (on a board, --tools lab sends it)", kind.Program.Program)}, nil
 		}
 		if _, err := newTarget(env, step); err != nil {
 			return Job{}, err
@@ -118,7 +122,7 @@ func gnu(kind, program, pack string, make func(order) (run, after func() error, 
 		if err != nil {
 			return Job{}, err
 		}
-		run, after, err := make(order{ctx, env, step, path, want})
+		run, after, err := make(ctx, path, copied{env, step, want})
 		if err != nil {
 			return Job{}, err
 		}
@@ -138,5 +142,6 @@ func gnu(kind, program, pack string, make func(order) (run, after func() error, 
 				return x, after()
 			},
 		}, nil
-	}}
+	}
+	return kind
 }
