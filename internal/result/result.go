@@ -13,7 +13,7 @@ import "time"
 type Outcome string
 
 const (
-	// Done: every phase of the scenario was measured.
+	// Done: every phase of the scenario was measured, or is absent with its reason.
 	Done Outcome = "done"
 	// SubjectFailed: the filesystem under test, or one of its tools, failed.
 	// That is a result.

@@ -81,6 +81,9 @@ func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 		case x == nil && s.lacks(t.Phase):
 			return nil, "only filesystems that are made as an image have this phase"
 		case x == nil:
+			if whole := s.of(study.Term{Phase: t.Phase, Metric: result.Wall}); whole != nil && len(whole.values) == 0 {
+				return nil, whole.absent // the whole phase was not measured
+			}
 			return nil, fmt.Sprintf("phase %s has no such figure", t.Phase)
 		case len(x.values) == 0:
 			return nil, x.absent

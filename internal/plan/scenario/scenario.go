@@ -67,6 +67,17 @@ func (s Scenario) Phases() []string {
 	return names
 }
 
+// Anew is the index of the first step, at or after from, from which on a new filesystem takes the place
+// of the mounted one, whatever state that is in: an "unmount" before "mkfs"; -1 if there is none.
+func (s Scenario) Anew(from int) int {
+	for i := from; i+1 < len(s); i++ {
+		if s[i].Work == "unmount" && s[i].Phase == "" && s[i+1].Work == "mkfs" {
+			return i
+		}
+	}
+	return -1
+}
+
 // Data is a data set as a scenario needs it.
 type Data struct {
 	Name string `json:"name"` // as steps refer to it

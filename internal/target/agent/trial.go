@@ -135,7 +135,8 @@ type runner struct {
 
 // run performs every step and returns the phase that failed.
 func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
-	for _, step := range s {
+	for i := 0; i < len(s); i++ {
+		step := s[i]
 		name := phaseName(step)
 		if err := r.tell(wire.KindPhase, wire.PhaseBegun{Phase: name}); err != nil {
 			return name, err
@@ -147,7 +148,16 @@ func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 			settle()
 		}
 		if err := r.within(func() error { return r.env.Watch(func() error { return r.step(ctx, step) }) }); err != nil {
-			return name, err
+			var much *tooMuch
+			next := s.Anew(i + 1)
+			if next < 0 || !errors.As(err, &much) || r.agent.hangs != nil {
+				return name, err
+			}
+			if err := r.giveUp(s[i:next], much); err != nil {
+				return name, err
+			}
+			i = next - 1
+			continue
 		}
 		// The sentinel follows the discard: the storage is empty and idle, and holds nothing that
 		// its bytes could damage.
@@ -159,6 +169,29 @@ func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 		}
 	}
 	return "", r.wear()
+}
+
+// tooMuch is the end of measured work that was more than the step has time for, or the filesystem space.
+type tooMuch struct{ error }
+
+func (t *tooMuch) Unwrap() error { return t.error }
+
+// giveUp reports the steps up to the one that makes the filesystem anew, of which the first was too much:
+// their figures are absent, and those of the new filesystem are as good as any.
+func (r *runner) giveUp(steps scenario.Scenario, why error) error {
+	first := phaseName(steps[0])
+	note := result.Note{Phase: first, Level: result.Warning, Text: "given up, and gone on with a new filesystem: " + why.Error()}
+	if err := r.tell(wire.KindFigures, wire.Figures{Phase: first, Notes: []result.Note{note}}); err != nil {
+		return err
+	}
+	reason := why.Error()
+	for _, step := range steps {
+		if err := r.absent(step.Phase, reason, nil); err != nil {
+			return err
+		}
+		reason = first + " was given up: " + why.Error()
+	}
+	return nil
 }
 
 // settle waits until nothing else has wanted a processor for a while: whoever carries messages over a slow line
@@ -264,7 +297,11 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 	}
 	if err != nil {
 		_ = r.send(step, nil, notes, nil)
-		return withKernel(r.cutShort(ctx, err), notes, r.env.FS.Lines(r.meter.Logged()))
+		much := step.Phase != "" && (ctx.Err() != nil || errors.Is(err, unix.ENOSPC))
+		if err = withKernel(r.cutShort(ctx, err), notes, r.env.FS.Lines(r.meter.Logged())); much {
+			return &tooMuch{err}
+		}
+		return err
 	}
 	var extra workload.Extra
 	if job.After != nil {
@@ -356,7 +393,7 @@ func withKernel(err error, notes []result.Note, own []string) error {
 		return err
 	}
 	full := *f
-	full.Reason += " (the kernel: " + strings.Join(said, "; ") + ")"
+	full.Reason, full.Err = f.Error()+" (the kernel: "+strings.Join(said, "; ")+")", nil
 	return &full
 }
 

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -166,14 +165,14 @@ func (r *fioRun) failed(ctx context.Context, err error) error {
 // fioFailure: a job that ended with an error number got that error from the filesystem.
 func fioFailure(failures []fio.Failure, said error) error {
 	f := failures[0]
-	reason := fmt.Sprintf("fio job %q: %v", f.Job, syscall.Errno(f.Errno))
-	if len(failures) > 1 {
-		reason += fmt.Sprintf(" (and %d more jobs)", len(failures)-1)
+	failure := Subject("fio job %q", f.Job)
+	if failure.Err = unix.Errno(f.Errno); len(failures) > 1 {
+		failure.Err = fmt.Errorf("%w (and %d more jobs)", failure.Err, len(failures)-1)
 	}
 	if said != nil {
-		reason += ": " + said.Error()
+		failure.Err = fmt.Errorf("%w: %w", failure.Err, said)
 	}
-	return Subject("%s", reason)
+	return failure
 }
 
 // results are fio's last output.

@@ -225,7 +225,8 @@ func errOp(op, path string, errno unix.Errno) error {
 	case unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EFAULT, unix.EBADF:
 		return &opError{op: op, path: path, errno: errno}
 	}
-	f := Subject("%s %s: %v", op, strconv.Quote(path), errno)
+	f := Subject("%s %s", op, strconv.Quote(path))
+	f.Err = errno
 	switch errno {
 	case unix.ENOSPC:
 		f.Hint = "the filesystem is full: give a larger --storage, or less data"

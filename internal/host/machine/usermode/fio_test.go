@@ -108,3 +108,30 @@ func TestFio(t *testing.T) {
 		}
 	}
 }
+
+// Work that is too much for its time or for the filesystem's space has no figures, and the work on a new
+// filesystem after it has; without a new one the trial ends.
+func TestTooMuch(t *testing.T) {
+	t.Parallel()
+	s := begin(t, counting(t), machine.Spec{Storage: "sim:sd-basic,256M"})
+	small := scenario.Step{Work: "fio", Phase: "small", Dir: "fio", Job: "[a]\nrw=write\nsize=1m\n"}
+	for candidate, c := range map[string]struct{ job, says string }{
+		"ext4":   {"[a]\nrw=randwrite\nsize=1m\ntime_based=1\nruntime=7200\nrate_iops=1\n", "not finished after 10m0s"},
+		"nilfs2": {"[a]\nrw=write\nsize=120m\nbs=1m\noverwrite=1\nloops=10\nfsync=1\n", "no space left on device"}, // it frees nothing so soon
+	} {
+		much := scenario.Scenario{{Work: "mkfs"}, {Work: "mount"}, {Work: "fio", Phase: "much", Dir: "fio", Job: c.job}, {Work: "space", Phase: "between"}}
+		phases, _, d := fioPhases(t, s, candidate, append(much, scenario.Step{Work: "unmount"}, scenario.Step{Work: "mkfs"}, scenario.Step{Work: "mount"}, small))
+		if m := phases["much"][result.Wall]; d.Outcome != result.Done || !strings.Contains(m.Absent, c.says) {
+			t.Errorf("%s: %+v, %+v", candidate, d, m)
+		}
+		if m := phases["between"][result.Wall]; !strings.HasPrefix(m.Absent, "much was given up: ") || !strings.Contains(m.Absent, c.says) {
+			t.Errorf("%s, the step after it: %+v", candidate, m)
+		}
+		if m := phases["small"][result.FioTime]; m.Absent != "" || m.Value <= 0 {
+			t.Errorf("%s, on the new filesystem: %+v", candidate, m)
+		}
+		if _, _, d := fioPhases(t, s, candidate, much); d.Outcome != result.SubjectFailed || d.Phase != "much" || !strings.Contains(d.Reason, c.says) {
+			t.Errorf("%s, without a new filesystem: %+v", candidate, d)
+		}
+	}
+}
