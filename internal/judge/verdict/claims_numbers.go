@@ -9,6 +9,7 @@ import (
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
 )
 
@@ -34,7 +35,7 @@ func (f *figures) checkNumbers(out *Claim, k study.NumbersCheck) error {
 		return nil
 	}
 	if !t.Tau.Has {
-		out.Figures = fmt.Sprintf("this run has figures for only %d of %s, too few to compare orders", t.Tau.N, units.Count(len(t.Cells), "published figure"))
+		out.Figures = fmt.Sprintf("this run has figures for only %d of %s, too few to compare orders%s", t.Tau.N, units.Count(len(t.Cells), "published figure"), whyAbsent(t.Cells))
 		return nil
 	}
 	out.Tau, out.HasTau = t.Tau.Value, true
@@ -51,6 +52,26 @@ func (f *figures) checkNumbers(out *Claim, k study.NumbersCheck) error {
 	out.Figures += fmt.Sprintf("; the median of ours over the published figures is %s, %d of %d within a factor of %g",
 		units.Ratio(t.Median.Value), t.Within, t.Tau.N, Near)
 	return nil
+}
+
+// whyAbsent says why cells have no figure of ours, each reason once.
+func whyAbsent(cells []NumberCell) string {
+	var reasons []string
+	of := map[string][]string{}
+	for _, c := range cells {
+		if c.Absent == "" {
+			continue
+		}
+		if of[c.Absent] == nil {
+			reasons = append(reasons, c.Absent)
+		}
+		of[c.Absent] = append(of[c.Absent], result.Named(c.Candidate, c.Variant))
+	}
+	var text strings.Builder
+	for _, why := range reasons {
+		fmt.Fprintf(&text, "; %s: %s", units.List(of[why], 4), why)
+	}
+	return text.String()
 }
 
 // orderOnly explains why our figures are not divided by the published ones.

@@ -19,6 +19,7 @@ func someFigures(t *testing.T, noise bool) *figures {
 		{Key: "two", Name: "Two", Unit: "s", Terms: []study.Term{{Phase: "two", Metric: result.Wall}}},
 		{Key: "use", Name: "Use", Unit: "1", Terms: []study.Term{{Phase: "one", Metric: result.FioUser}}, Over: []study.Term{{Phase: "one", Metric: result.Wall}}},
 		{Key: "sign", Name: "Sign", Unit: "s", Terms: []study.Term{{Phase: "one", Metric: result.MemTaken}}},
+		{Key: "idle", Name: "Idle", Unit: "s", Terms: []study.Term{{Phase: "one", Metric: result.CPUFilesystem}}},
 		{Key: "odd", Name: "Odd", Unit: "1", Terms: []study.Term{{Phase: "one", Metric: result.FioUser}}, Over: []study.Term{{Phase: "one", Metric: result.LatMax}}},
 	}}
 	f := &figures{study: st, byName: map[string]*subject{}, columns: map[string]*column{}, margin: 0.1}
@@ -29,6 +30,7 @@ func someFigures(t *testing.T, noise bool) *figures {
 		s.figures[key{"one", result.Wall}], s.figures[key{"two", result.Wall}] = of(one), of(two)
 		s.figures[key{"one", result.FioUser}] = of([]float64{0.5, 0.5, 0.5})
 		s.figures[key{"one", result.MemTaken}] = of([]float64{-1, 0, 1})
+		s.figures[key{"one", result.CPUFilesystem}] = of([]float64{one[0] - 1, one[0] - 1, one[0] - 1})
 		f.byName[name] = s
 		f.subjects = append(f.subjects, s)
 		f.run.Candidates = append(f.run.Candidates, name)
@@ -40,7 +42,7 @@ func someFigures(t *testing.T, noise bool) *figures {
 	if noise {
 		add("noisy", []float64{1, 1.6, 0.6}, []float64{1, 0.6, 1.6})
 	}
-	for _, def := range st.Columns[:4] {
+	for _, def := range st.Columns[:5] {
 		var err error
 		if f.columns[def.Key], err = f.column(def); err != nil {
 			t.Fatal(err)
@@ -95,6 +97,9 @@ func TestChecksOfManyFigures(t *testing.T) {
 
 		// Figures of 0 and below have no ratios.
 		{study.SpreadCheck{Column: "sign", Candidates: quiet, High: 3}, NotTested, "sign: "},
+		// But 0 in every round is any number of times below another figure.
+		{study.SpreadCheck{Column: "idle", Candidates: quiet, Low: 5}, Agrees, "from a 0 s in every round to c 5"},
+		{study.SpreadCheck{Column: "idle", Candidates: quiet, High: 3}, Disagrees, "to c 5"},
 		{study.SeveralCheck{Of: []string{"one", "sign"}, A: "a", B: "b", High: 0.9, Least: 1}, NotTested, "sign: "},
 		{study.ChoiceCheck{Of: []string{"one", "sign"}, Candidate: "a", Among: quiet}, NotTested, "sign: "},
 		{study.NoiseCheck{Of: []string{"sign"}, Candidates: quiet, Low: 1}, NotTested, "two rounds"},
@@ -113,7 +118,7 @@ func TestChecksOfManyFigures(t *testing.T) {
 		t.Error("a column of a claim stays behind")
 	}
 	f := someFigures(t, false)
-	if _, why := f.byName["a"].sample(f.study.Columns[4]); !strings.Contains(why, "no such figure") {
+	if _, why := f.byName["a"].sample(f.study.Columns[5]); !strings.Contains(why, "no such figure") {
 		t.Errorf("a share of something not measured: %q", why)
 	}
 }

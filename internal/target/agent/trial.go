@@ -150,7 +150,7 @@ func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 		if err := r.within(func() error { return r.env.Watch(func() error { return r.step(ctx, step) }) }); err != nil {
 			var much *tooMuch
 			next := s.Anew(i + 1)
-			if next < 0 || !errors.As(err, &much) || r.agent.hangs != nil {
+			if next < 0 || !errors.As(err, &much) || ctx.Err() != nil || r.agent.hangs != nil {
 				return name, err
 			}
 			if err := r.giveUp(s[i:next], much); err != nil {
