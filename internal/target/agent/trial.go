@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -292,7 +293,7 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		}
 		figures = append(figures, r.meter.Shares(figures, t.Files, t.Bytes)...)
 	}
-	if still := r.claim.Verify(); still != nil {
+	if still := cmp.Or(unmounted(r.env), r.claim.Verify()); still != nil {
 		return still
 	}
 	if err != nil {
@@ -326,10 +327,26 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 // verify checks that the storage is still ours right before a step's work: programs are given a
 // path, and open it themselves.
 func (r *runner) verify() error {
+	if err := unmounted(r.env); err != nil {
+		return err
+	}
 	if r.env.Mounted || r.env.Hung {
 		return r.claim.Verify() // opening it would make the kernel switch to another medium below the filesystem
 	}
 	return r.claim.Unmounted()
+}
+
+// unmounted is the error of a filesystem that somebody else has unmounted: what is written to its place
+// then is written to memory.
+func unmounted(env *workload.Env) error {
+	var at, above unix.Stat_t
+	if !env.Mounted || env.Hung || unix.Lstat(env.Mount, &at) != nil || unix.Lstat(filepath.Dir(env.Mount), &above) != nil {
+		return nil // a filesystem whose root cannot be read says so in the step
+	}
+	if at.Dev == above.Dev {
+		return fmt.Errorf("another program has unmounted %s, on which the filesystem was", env.Mount)
+	}
+	return nil
 }
 
 // except says why a step for certain filesystems only does not apply to this one; "" if it does.

@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/scenario"
@@ -134,4 +139,21 @@ func TestSettle(t *testing.T) {
 	}
 	wait.Until(t, "other threads run", others)
 	settle()
+}
+
+// A filesystem that another program unmounts during a trial is noticed: work in its place would be
+// work in memory.
+func TestUnmountedByAnother(t *testing.T) {
+	needs.Devices(t)
+	env := &workload.Env{Mount: filepath.Join(t.TempDir(), "mnt"), Mounted: true}
+	must.Do(t, os.Mkdir(env.Mount, 0o755))
+	must.Do(t, unix.Mount("none", env.Mount, "tmpfs", 0, ""))
+	t.Cleanup(func() { _ = unix.Unmount(env.Mount, unix.MNT_DETACH) })
+	must.Do(t, unmounted(env))
+	must.Do(t, unix.Unmount(env.Mount, 0))
+	if err := unmounted(env); err == nil || !strings.Contains(err.Error(), "another program has unmounted "+env.Mount) {
+		t.Error(err)
+	}
+	env.Mounted = false
+	must.Do(t, unmounted(env))
 }

@@ -56,15 +56,17 @@ func PrivateMounts() error {
 // systemd. The device of a medium that a user unmounts and removes must not stay mounted here.
 type copies struct {
 	outside *os.File // the list of mounts outside
-	ids     map[int]bool
+	// ids are theirs. The kernel itself unmounts a copy when its directory is removed outside, and may
+	// give its ID to a mount of ours.
+	ids map[int]*mountinfo.Info
 }
 
 func newCopies(outside *os.File) (copies, error) {
 	all, err := Roots{}.filled().ownMounts()
-	c := copies{outside: outside, ids: map[int]bool{}}
+	c := copies{outside: outside, ids: map[int]*mountinfo.Info{}}
 	for _, m := range all {
 		if !strings.Contains(m.Optional, "master:") && m.Mountpoint != "/" {
-			c.ids[m.ID] = true
+			c.ids[m.ID] = m
 		}
 	}
 	return c, err
@@ -96,16 +98,13 @@ func (c copies) drop() {
 	if err != nil {
 		return
 	}
-	same := func(a, b *mountinfo.Info) bool {
-		return a.Major == b.Major && a.Minor == b.Minor && a.Root == b.Root && a.Mountpoint == b.Mountpoint
-	}
 	covered := map[string]bool{}
 	for _, m := range slices.Backward(here) { // the topmost, mounted last, comes first
-		at := slices.IndexFunc(there, func(o *mountinfo.Info) bool { return same(m, o) })
+		at := slices.IndexFunc(there, func(o *mountinfo.Info) bool { return sameMount(m, o) })
 		switch {
 		case at >= 0:
 			there = slices.Delete(there, at, at+1)
-		case c.ids[m.ID] && !covered[m.Mountpoint]:
+		case c.ids[m.ID] != nil && sameMount(m, c.ids[m.ID]) && !covered[m.Mountpoint]:
 			if unix.Unmount(m.Mountpoint, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) == nil {
 				delete(c.ids, m.ID)
 				continue
@@ -113,4 +112,9 @@ func (c copies) drop() {
 		}
 		covered[m.Mountpoint] = true
 	}
+}
+
+// sameMount reports whether a and b are the same filesystem at the same place, in one namespace or two.
+func sameMount(a, b *mountinfo.Info) bool {
+	return a.Major == b.Major && a.Minor == b.Minor && a.Root == b.Root && a.Mountpoint == b.Mountpoint
 }

@@ -100,3 +100,49 @@ func TestPrivateMountsFollow(t *testing.T) {
 	unmount(stays)
 	want("the others unmounted", map[string]int{goes: 0, stays: 0, below: 0, own: 1})
 }
+
+// A mount of the process's own stays, if it got the ID of a copy that the kernel has unmounted.
+func TestPrivateMountsOfReusedIDs(t *testing.T) {
+	needs.Devices(t)
+	all := func() []*mountinfo.Info {
+		t.Helper()
+		mounts, err := mountinfo.GetMounts(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mounts
+	}
+	outside, err := os.Create(filepath.Join(t.TempDir(), "mountinfo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile("/proc/self/mountinfo")
+	if err == nil {
+		_, err = outside.Write(before)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := func(dir string) *mountinfo.Info {
+		for _, m := range all() {
+			if m.Mountpoint == dir {
+				return m
+			}
+		}
+		return nil
+	}
+	own, copied := t.TempDir(), t.TempDir()
+	for _, dir := range []string{own, copied} {
+		if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	}
+	gone := *here(own) // as it would be listed had the copy not gone
+	gone.Mountpoint = copied + "/removed"
+	c := copies{outside: outside, ids: map[int]*mountinfo.Info{gone.ID: &gone, here(copied).ID: here(copied)}}
+	c.drop()
+	if here(own) == nil || here(copied) != nil {
+		t.Errorf("its own: %v, the copy of what is gone outside: %v", here(own), here(copied))
+	}
+}

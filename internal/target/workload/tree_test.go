@@ -315,7 +315,7 @@ func TestTreeReadMismatch(t *testing.T) {
 func wantFailure(t testing.TB, err error, o result.Outcome, text string) {
 	t.Helper()
 	var f *result.Failure
-	if !errors.As(err, &f) || f.Outcome != o || !strings.Contains(f.Reason, text) {
+	if !errors.As(err, &f) || f.Outcome != o || !strings.Contains(f.Error(), text) {
 		t.Errorf("error %#v (%v), want %s with %q", err, err, o, text)
 	}
 }
