@@ -56,22 +56,16 @@ func (f *figures) checkNumbers(out *Claim, k study.NumbersCheck) error {
 
 // whyAbsent says why cells have no figure of ours, each reason once.
 func whyAbsent(cells []NumberCell) string {
-	var reasons []string
-	of := map[string][]string{}
+	var names, whys []string
 	for _, c := range cells {
-		if c.Absent == "" {
-			continue
+		if c.Absent != "" {
+			names, whys = append(names, result.Named(c.Candidate, c.Variant)), append(whys, c.Absent)
 		}
-		if of[c.Absent] == nil {
-			reasons = append(reasons, c.Absent)
-		}
-		of[c.Absent] = append(of[c.Absent], result.Named(c.Candidate, c.Variant))
 	}
-	var text strings.Builder
-	for _, why := range reasons {
-		fmt.Fprintf(&text, "; %s: %s", units.List(of[why], 4), why)
+	if len(names) == 0 {
+		return ""
 	}
-	return text.String()
+	return "; without one: " + sayTogether(names, whys)
 }
 
 // orderOnly explains why our figures are not divided by the published ones.

@@ -1,8 +1,10 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/plan/study"
@@ -28,15 +30,8 @@ func (f *figures) checkSpread(out *Claim, k study.SpreadCheck) {
 		return
 	}
 	if c.additive {
-		least, most := have[0], have[0]
-		for _, n := range have {
-			if c.value(n).Value < c.value(least).Value {
-				least = n
-			}
-			if c.value(n).Value > c.value(most).Value {
-				most = n
-			}
-		}
+		byValue := func(a, b string) int { return cmp.Compare(c.value(a).Value, c.value(b).Value) }
+		least, most := slices.MinFunc(have, byValue), slices.MaxFunc(have, byValue)
 		if s := c.samples[c.index(least)]; exact(s) && s.Values()[0] == 0 && c.value(most).Low > 0 {
 			out.Result = within(Interval{Low: math.Inf(1), High: math.Inf(1)}, k.Low, k.High)
 			out.Figures = fmt.Sprintf("from %s %s in every round to %s %s, over %s", least, figure(c, least), most, figure(c, most), units.Count(len(have), "candidate"))

@@ -1,7 +1,6 @@
-package dirlist
+package dirlist_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/sys/dirlist"
+	"whichfs/internal/sys/dirlist/dirlisttest"
 	"whichfs/internal/testing/must"
 )
-
-// parent is a struct linux_dirent64.
-const parent = "\x02\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x18\x00\x04..\x00\x00\x00"
 
 func open(t *testing.T, dir string) *os.File {
 	t.Helper()
@@ -27,7 +25,7 @@ func open(t *testing.T, dir string) *os.File {
 }
 
 // drain takes names until the end or an error.
-func drain(l *List) (names []string, err error) {
+func drain(l *dirlist.List) (names []string, err error) {
 	for {
 		name, kind, err := l.Next()
 		if name == nil {
@@ -48,7 +46,7 @@ func TestList(t *testing.T) {
 		want = append(want, fmt.Sprint(name, " ", unix.DT_REG))
 	}
 	f := open(t, dir)
-	l := Of(int(f.Fd()), make([]byte, Buffer))
+	l := dirlist.Of(int(f.Fd()), make([]byte, dirlist.Buffer))
 	names, err := drain(&l)
 	slices.Sort(names)
 	slices.Sort(want)
@@ -64,11 +62,11 @@ func TestList(t *testing.T) {
 	if names, err := drain(&l); len(names) != len(want) || err != nil {
 		t.Errorf("again: %d names, %v", len(names), err)
 	}
-	l = Of(int(open(t, t.TempDir()).Fd()), make([]byte, Buffer))
+	l = dirlist.Of(int(open(t, t.TempDir()).Fd()), make([]byte, dirlist.Buffer))
 	if names, err := drain(&l); len(names) != 0 || err != nil {
 		t.Errorf("an empty directory: %q, %v", names, err)
 	}
-	l = Of(-1, make([]byte, Buffer))
+	l = dirlist.Of(-1, make([]byte, dirlist.Buffer))
 	if _, err := drain(&l); !errors.Is(err, unix.EBADF) {
 		t.Error(err)
 	}
@@ -76,20 +74,13 @@ func TestList(t *testing.T) {
 
 // A damaged directory has an end.
 func TestDamaged(t *testing.T) {
-	defer func(was func(int, []byte) (int, unix.Errno)) { Getdents = was }(Getdents)
 	for gives, want := range map[string]error{
-		parent:         ErrEndless, // as JFS, whose root directory has lost a page: the same at each call
-		parent + "abc": ErrBroken,
-		"":             nil,
+		dirlisttest.Parent:         dirlist.ErrEndless,
+		dirlisttest.Parent + "abc": dirlist.ErrBroken,
+		"":                         nil,
 	} {
-		calls := 0
-		Getdents = func(_ int, buf []byte) (int, unix.Errno) {
-			if calls++; calls > 100 {
-				t.Fatal("it goes on")
-			}
-			return copy(buf, gives), 0
-		}
-		l := Of(-1, make([]byte, Buffer))
+		dirlisttest.Gives(t, gives)
+		l := dirlist.Of(-1, make([]byte, dirlist.Buffer))
 		if names, err := drain(&l); len(names) != 0 || err != want {
 			t.Errorf("%q: %q, %v", gives, names, err)
 		}
@@ -98,10 +89,10 @@ func TestDamaged(t *testing.T) {
 
 func TestListAllocatesNothing(t *testing.T) {
 	f := open(t, ".")
-	buf := make([]byte, Buffer)
+	buf := make([]byte, dirlist.Buffer)
 	if n := testing.AllocsPerRun(100, func() {
 		_, _ = f.Seek(0, io.SeekStart)
-		l := Of(int(f.Fd()), buf)
+		l := dirlist.Of(int(f.Fd()), buf)
 		for {
 			if name, _, err := l.Next(); name == nil || err != nil {
 				return
@@ -110,16 +101,4 @@ func TestListAllocatesNothing(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-}
-
-func FuzzEntry(f *testing.F) {
-	f.Add([]byte(parent))
-	f.Add([]byte("12345678abcdefgh\x18\x00\x08foo\x00\x00"))
-	f.Add(make([]byte, 24))
-	f.Fuzz(func(t *testing.T, buf []byte) {
-		name, _, length := entry(buf)
-		if length > len(buf) || length > 0 && (len(name) < 2 || bytes.IndexByte(name, 0) != len(name)-1 || bytes.IndexByte(name, '/') >= 0) {
-			t.Fatalf("name %q, length %d of %d", name, length, len(buf))
-		}
-	})
 }

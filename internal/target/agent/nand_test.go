@@ -68,9 +68,15 @@ func TestCutRefuses(t *testing.T) {
 }
 
 func TestWritable(t *testing.T) {
-	const file, says = "this is certainly no module of any kernel", "bad magic"
-	if _, err := writable([]byte(file), changeable...); err == nil || !strings.Contains(err.Error(), says) {
-		t.Errorf("%q: %v", file, err)
+	const signed = "~Module signature appended~\n"
+	for says, file := range map[string]string{
+		"bad magic":              "this is certainly no module of any kernel",
+		"bad magic number '[115": "short\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff" + signed, // its signature is longer than the file
+		"bad magic number '[116": "this is not a module, but it is signed" + "abc" + strings.Repeat("\x00", 11) + "\x03" + signed,
+	} {
+		if _, err := writable([]byte(file), changeable...); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", file, err)
+		}
 	}
 }
 

@@ -104,14 +104,6 @@ func TestPrivateMountsFollow(t *testing.T) {
 // A mount of the process's own stays, if it got the ID of a copy that the kernel has unmounted.
 func TestPrivateMountsOfReusedIDs(t *testing.T) {
 	needs.Devices(t)
-	all := func() []*mountinfo.Info {
-		t.Helper()
-		mounts, err := mountinfo.GetMounts(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return mounts
-	}
 	outside, err := os.Create(filepath.Join(t.TempDir(), "mountinfo"))
 	if err != nil {
 		t.Fatal(err)
@@ -124,12 +116,15 @@ func TestPrivateMountsOfReusedIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	here := func(dir string) *mountinfo.Info {
-		for _, m := range all() {
-			if m.Mountpoint == dir {
-				return m
-			}
+		t.Helper()
+		at, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(dir))
+		if err != nil {
+			t.Fatal(err)
 		}
-		return nil
+		if len(at) == 0 {
+			return nil
+		}
+		return at[0]
 	}
 	own, copied := t.TempDir(), t.TempDir()
 	for _, dir := range []string{own, copied} {

@@ -21,7 +21,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
-	"whichfs/internal/sys/dirlist"
+	"whichfs/internal/sys/dirlist/dirlisttest"
 	"whichfs/internal/target/memory"
 	"whichfs/internal/testing/needs"
 )
@@ -480,10 +480,7 @@ func TestNoAllocation(t *testing.T) {
 
 // A directory that a damaged filesystem lists without end is a failure, and not a hang.
 func TestEndlessDirectory(t *testing.T) {
-	defer func(was func(int, []byte) (int, unix.Errno)) { dirlist.Getdents = was }(dirlist.Getdents)
-	dirlist.Getdents = func(_ int, buf []byte) (int, unix.Errno) {
-		return copy(buf, "\x02\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x18\x00\x04..\x00\x00\x00"), 0
-	}
+	dirlisttest.Gives(t, dirlisttest.Parent)
 	w := newWalk("/mnt")
 	if err := w.enter(unix.AT_FDCWD, &dot[0]); err != nil {
 		t.Fatal(err)
@@ -492,6 +489,7 @@ func TestEndlessDirectory(t *testing.T) {
 	if _, _, err := w.next(); err == nil || err.Error() != `listing "/mnt": the list has no end` {
 		t.Error(err)
 	}
+	dirlisttest.Gives(t, dirlisttest.Parent)
 	s := newMetaScan(&meta{target: &target{name: "/mnt"}, names: &metaNames{}})
 	if _, err := s.each(-1, false, new(Tally)); err == nil || err.Error() != `listing "/mnt": the list has no end` {
 		t.Error(err)
